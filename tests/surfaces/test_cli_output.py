@@ -78,6 +78,8 @@ def test_styles_are_for_terminals_only(cli: Command) -> None:
     assert "\x1b" not in cli("note", "list").text
     assert "\x1b" not in cli.on_terminal("note", "list", NO_COLOR="1")[1]
     assert "\x1b" not in cli.on_terminal("note", "list", TERM="dumb")[1]
+    assert "\x1b" not in cli("recall", "text").text
+    assert cli("recall", "text", FORCE_COLOR="1").text.startswith("\x1b[1mn\x1b[0m")
 
 
 def test_a_line_ends_where_the_terminal_ends(cli: Command) -> None:
@@ -119,11 +121,11 @@ def test_a_history_tells_what_changed(cli: Command) -> None:
         mem.apply(Remove("m"))
     _, sent = cli.on_terminal("note", "history", "m", columns=80)
     rows = [" ".join(row.split()) for row in STYLE.sub("", sent).splitlines()]
-    told = " ".join(rows)
-    assert "content We deploy on [-Tuesdays,-] {+Wednesdays,+} after the standup and … write" in told
-    assert "importance 0 -> 0.9" in told or "importance 0.0 -> 0.9" in told
+    received = " ".join(rows)
+    assert "content We deploy on [-Tuesdays,-] {+Wednesdays,+} after the standup and … write" in received
+    assert "importance 0 -> 0.9" in received or "importance 0.0 -> 0.9" in received
     assert "tags nothing -> ops" in rows
-    assert "-> Something else write" in told
+    assert "-> Something else write" in received
     assert "n -> m" in rows
     assert "\x1b[31m" not in sent
     assert max(len(row) for row in STYLE.sub("", sent).splitlines()) <= 80
@@ -289,6 +291,6 @@ def test_a_vault_file_that_cannot_be_read_is_reported_in_words(cli: Command) -> 
     file = folder / "default" / "decisions.md"
     file.rename(folder / "elsewhere.md")
     file.symlink_to(folder / "elsewhere.md")
-    told = cli("--home", str(home), "remember", "We deploy at noon.", "--category", "decisions").err
-    assert told.startswith("the vault: default/decisions.md: ")
-    assert "Problem(" not in told
+    received = cli("--home", str(home), "remember", "We deploy at noon.", "--category", "decisions").err
+    assert received.startswith("the vault: default/decisions.md: ")
+    assert "Problem(" not in received

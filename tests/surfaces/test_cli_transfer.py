@@ -27,18 +27,18 @@ def test_a_memory_is_exported_imported_and_moved(cli: Command, location: str) ->
 
 def test_a_dash_is_the_standard_output_and_the_standard_input(cli: Command, location: str) -> None:
     cli("--home", location, "--agent", "ana", "remember", "We deploy on Tuesdays", "--name", "deploy day")
-    told = cli("--home", location, "export", "-")
-    assert told.err == "exported 4 rows of 1 agent\n"
+    received = cli("--home", location, "export", "-")
+    assert received.err == "exported 4 rows of 1 agent\n"
     cli("--home", location, "export", "one.jsonl")
-    lines = told.lines
+    lines = received.lines
     assert lines[1:] == (cli.folder / "one.jsonl").read_text().splitlines()[1:]  # the first one tells the moment
     as_json = cli("--home", location, "export", "-", "--json")
     assert as_json.lines[1:] == lines[1:]
     assert json.loads(as_json.err)["path"] == "-"
-    done = cli("--home", "copy", "import", "-", stdin=told.out)
+    done = cli("--home", "copy", "import", "-", stdin=received.out)
     assert done.lines == ["agent        added", "default/ana  1 entry, 1 operation"]
     assert done.err == "the input: format recollect\n"
-    assert cli("--home", "copy", "import", "-", stdin=gzip.compress(told.out)).lines[-1] == "nothing new"
+    assert cli("--home", "copy", "import", "-", stdin=gzip.compress(received.out)).lines[-1] == "nothing new"
     assert not (cli.folder / "-").exists()
 
 
@@ -50,13 +50,13 @@ def test_what_comes_from_the_standard_input_and_cannot_be_imported_is_called_tha
 def test_no_password_is_shown_when_a_memory_is_moved_or_filled(cli: Command, postgres_url: str) -> None:
     location = postgres_url.replace("postgres@", "postgres:pa55word@")
     cli("--home", "a.db", "remember", "x")
-    told = [
+    received = [
         cli("move", "a.db", location),
         cli("move", location, "b.db"),
         cli("--home", location, "demo", "--fill", code=4),
     ]
-    assert "postgres:…@" in told[0].text
-    assert not [one for one in told if "pa55word" in one.text + one.err]
+    assert "postgres:…@" in received[0].text
+    assert not [one for one in received if "pa55word" in one.text + one.err]
 
 
 def test_a_packed_file_that_unpacks_to_far_too_much_is_refused(cli: Command) -> None:

@@ -47,7 +47,7 @@ def watching(cli: Command, location: str, *args: str) -> Iterator[subprocess.Pop
         process.communicate()
 
 
-def told(process: subprocess.Popen[str]) -> str:
+def received(process: subprocess.Popen[str]) -> str:
     assert process.stdout is not None
     return process.stdout.readline().strip()
 
@@ -56,18 +56,18 @@ def test_a_folder_that_grows_is_followed_over_kills_and_restarts(cli: Command, l
     path = cli.folder / "projects" / "boat" / "s-1.jsonl"
     append(path, said("one"), said("two"))
     with watching(cli, location) as process:
-        assert told(process) == "default/ana: 2 messages, 1 conversation added"
+        assert received(process) == "default/ana: 2 messages, 1 conversation added"
         append(path, said("three"))
-        assert told(process) == "default/ana: 1 message added"
+        assert received(process) == "default/ana: 1 message added"
         append(cli.folder / "projects" / "car" / "s-2.jsonl", said("other", "s-2"))
-        assert told(process) == "default/ana: 1 message, 1 conversation added"
+        assert received(process) == "default/ana: 1 message, 1 conversation added"
         process.send_signal(signal.SIGKILL)
         process.wait()
     append(path, said("four"))
     with watching(cli, location) as process:
-        assert told(process) == "default/ana: 1 message added"
+        assert received(process) == "default/ana: 1 message added"
         append(path, said("five"))
-        assert told(process) == "default/ana: 1 message added"
+        assert received(process) == "default/ana: 1 message added"
         process.send_signal(signal.SIGTERM)
         assert process.wait() == 0
     with recollect.open(location) as home:
@@ -84,9 +84,9 @@ def test_a_damaged_line_does_not_end_the_watch(cli: Command, location: str) -> N
     path = cli.folder / "projects" / "s-1.jsonl"
     append(path, said("one"))
     with watching(cli, location) as process:
-        assert told(process) == "default/ana: 1 message, 1 conversation added"
+        assert received(process) == "default/ana: 1 message, 1 conversation added"
         append(path, "{broken", said("two"))
-        assert told(process) == "default/ana: 1 message added"
+        assert received(process) == "default/ana: 1 message added"
         process.send_signal(signal.SIGINT)
         assert process.wait() == 0
 

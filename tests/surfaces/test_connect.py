@@ -25,13 +25,14 @@ from surfaces.server import serving, settings
 
 import recollect
 from recollect.cli import main, output
-from recollect.cli.hook_events import HOOKS
+from recollect.cli.hook_events import CURSOR_HOOKS, HOOKS
+from recollect.cli.hook_settings import hook_programs, hooked, unhooked
 from recollect.cli.jsonc import drop_json, read_json, set_json
-from recollect.cli.mcp_clients import CLIENTS, connected, disconnected, hooked, unhooked
+from recollect.cli.mcp_clients import CLIENTS, connected, disconnected
 from recollect.cli.toml import drop_toml, read_toml, set_toml
 from recollect.errors import Invalid
+from recollect.locations import program, shown
 from recollect.model.history import Status
-from recollect.wiring import program, shown
 
 COMMAND = ["recollect", "mcp", "--home", "memory.db"]
 SERVER = {"command": "recollect", "args": COMMAND[1:]}
@@ -119,8 +120,8 @@ def test_what_is_written_is_said_to_be_of_which_memory(desk: Desk) -> None:
     assert f"the memory in {desk.user / '.recollect'} (one workspace per project)" in said
     assert f"--home {desk.user / '.recollect'} workspace list" in said
     assert f"the memory in {desk.user / '.recollect'} " in desk("connect", "codex").err  # connected already
-    told = desk("connect", "codex", "--home", ".recollect", "--json").json
-    assert (told["home"], told["workspace"]) == (str(desk.project / ".recollect"), ".")
+    received = desk("connect", "codex", "--home", ".recollect", "--json").json
+    assert (received["home"], received["workspace"]) == (str(desk.project / ".recollect"), ".")
     assert "one workspace per" not in desk("connect", "codex", "--home", "team.db").err
     home = "postgresql://memory:secret@localhost/memory"
     said = desk("connect", "codex", "--home", home).err
@@ -228,8 +229,8 @@ def test_an_undo_without_anything_to_undo_changes_nothing(desk: Desk) -> None:
 def test_an_undo_takes_the_server_out_also_where_others_wrote_between_two_connects(desk: Desk) -> None:
     file = desk.user / ".cursor/mcp.json"
     desk("connect", "cursor")
-    told = json.loads(file.read_text())
-    file.write_text(json.dumps({"mcpServers": {**told["mcpServers"], "other": {"command": "x"}}}))
+    received = json.loads(file.read_text())
+    file.write_text(json.dumps({"mcpServers": {**received["mcpServers"], "other": {"command": "x"}}}))
     desk("connect", "cursor", "--agent", "ana")
     desk("connect", "cursor", "--undo")
     assert json.loads(file.read_text()) == {"mcpServers": {"other": {"command": "x"}}}
@@ -339,7 +340,7 @@ def test_a_dry_run_and_print_change_nothing(desk: Desk) -> None:
     shown = desk("connect", "claude-code", "--project", "--dry-run").text
     assert '+    "recollect": {' in shown
     assert "hook session-start" in shown
-    printed = desk("connect", "cursor", "--print").text
+    printed = desk("connect", "cursor", "--no-hooks", "--print").text
     assert "recollect" in json.loads(printed)["mcpServers"]
     assert desk.files() == {}
 
@@ -357,13 +358,13 @@ def test_a_password_is_a_variable_and_no_argument_which_everybody_could_see(desk
     client = CLIENTS[name]
     file, read = desk.user / str(client.user), tomllib.loads if client.toml else json.loads
     home = "postgresql://memory:secret@localhost/memory"
-    told = desk("connect", name, "--home", home, "--agent", "ana")
+    received = desk("connect", name, "--home", home, "--agent", "ana")
     entry = read(file.read_text())[client.key]["recollect"]
     assert entry["env"] == {"RECOLLECT_HOME": home}
     assert entry["args"][-2:] == ["--agent", "ana"]
-    assert "secret" not in f"{entry['args']}{told.text}{told.err}"
+    assert "secret" not in f"{entry['args']}{received.text}{received.err}"
     hooks = desk.user / (client.hooks or "none")
-    assert hooks.exists() == (client.hooks is not None) == ("~/.pgpass" in told.err)
+    assert hooks.exists() == (client.hooks is not None) == ("~/.pgpass" in received.err)
     if hooks.exists():
         assert hooks.read_text().count("--home postgresql://memory@localhost/memory --workspace . --agent ana") == 5
         assert "secret" not in hooks.read_text()
@@ -414,8 +415,8 @@ def test_a_server_tells_its_own_machine_only_where_the_memory_is(tmp_path: Path,
         _, secret = home.tokens.create("laptop")
         chosen = replace(settings(require_token=tokens), home=place)
         with serving(home, chosen) as running, running.as_(secret) as laptop:
-            told = laptop.get("/v1/session").json()
-    assert (told["home"], told["program"]) == ((None, None) if tokens else (place, program()))
+            received = laptop.get("/v1/session").json()
+    assert (received["home"], received["program"]) == ((None, None) if tokens else (place, program()))
 
 
 # Edits of text
@@ -589,7 +590,7 @@ def test_a_foreign_hook_beside_ours_stays(desk: Desk) -> None:
     changed = json.loads(file.read_text())["hooks"]
     (group,) = changed["SessionStart"]
     assert (group["matcher"], group["hooks"][0]) == ("startup", date)
-    assert group["hooks"][1]["command"].endswith("--agent ana")
+    assert group["hooks"][1]["command"].endswith("--agent ana --keep-running 10")
     assert changed["Stop"][0]["hooks"][0]["async"] is True
     desk("connect", "claude-code", "--undo")
     assert json.loads(file.read_text()) == {"hooks": {"SessionStart": [{"hooks": [date], "matcher": "startup"}]}}
@@ -628,6 +629,68 @@ def test_codex_gets_hooks_in_a_file_of_their_own(desk: Desk) -> None:
     assert desk.files() == {}
 
 
+def test_cursor_gets_hooks_without_groups_beside_those_of_others(desk: Desk) -> None:
+    file = desk.user / ".cursor/hooks.json"
+    file.parent.mkdir()
+    other = {"command": "./audit.sh"}
+    file.write_text(json.dumps({"version": 1, "hooks": {"stop": [other], "afterFileEdit": [other]}}))
+    desk("connect", "cursor")
+    hooks = json.loads(file.read_text())["hooks"]
+    assert {*hooks} == {*CURSOR_HOOKS, "afterFileEdit"}
+    assert hooks["stop"][0] == other
+    assert " hook stop --home " in hooks["stop"][1]["command"]
+    assert set(hooks["sessionStart"][0]) == {"command"}
+    assert hook_programs(file.read_text(), flat=True) == {hooks["stop"][1]["command"].split()[0]}
+    again = file.read_text()
+    assert hooked(again, ["recollect"], [], flat=True).count(" hook stop") == 1
+    file.write_text(again.replace("./audit.sh", "./other.sh"))  # so that the way back is no copy
+    desk("connect", "cursor", "--undo")
+    other = {"command": "./other.sh"}
+    assert json.loads(file.read_text()) == {"version": 1, "hooks": {"stop": [other], "afterFileEdit": [other]}}
+    assert unhooked(hooked("", ["recollect"], [], flat=True), flat=True).strip() == "{}"
+
+
+def test_a_session_of_cursor_gets_its_context_and_leaves_a_conversation_behind(desk: Desk) -> None:
+    project, elsewhere = desk.user / "shop", desk.user / ".cursor"
+    for folder in (project, elsewhere):
+        folder.mkdir()
+    with recollect.open(desk.user / "memory") as home:
+        home.agent("default", "shop").remember("We use pnpm, never npm", category="decisions")
+        home.agent("default", "other").remember("We use yarn", category="decisions")
+    said = [
+        json.dumps({"role": "user", "message": {"content": [{"type": "text", "text": "<user_query>Hi</user_query>"}]}}),
+        json.dumps({"role": "assistant", "message": {"content": [{"type": "text", "text": "Hello."}]}}),
+    ]
+    common = {
+        "conversation_id": "c-1",
+        "cursor_version": "3.9.16",
+        "workspace_roots": [str(project)],
+        "transcript_path": transcript(desk.user, *said),
+    }
+
+    def call(event: str, **received: object) -> Any:
+        ended = desk(
+            *("hook", event, "--home", str(desk.user / "memory"), "--workspace", "."),
+            stdin=json.dumps({**common, **received}).encode(),
+        )
+        return json.loads(ended.out) if ended.out else None
+
+    begun = call("session-start", hook_event_name="sessionStart", session_id="c-1")
+    assert set(begun) == {"additional_context"}
+    assert "We use pnpm, never npm" in begun["additional_context"]
+    assert "yarn" not in begun["additional_context"]
+    asked = call("user-prompt", hook_event_name="beforeSubmitPrompt", prompt="install with pnpm or npm?")
+    assert asked["continue"] is True
+    assert "We use pnpm, never npm" in asked["additional_context"]
+    for event in ("stop", "pre-compact", "session-end"):
+        assert call(event) is None
+    with recollect.open(desk.user / "memory") as home:
+        talks = home.agent("default", "shop").conversations
+        (info,) = talks.list(True)
+        events = [event.content for event in talks.get(info.id).events()][:2]
+    assert (info.chat_id, info.status, events) == ("c-1", "idle", ["Hi", "Hello."])
+
+
 def entry(role: str, content: object, **more: object) -> str:
     return json.dumps({"type": role, "message": {"role": role, "content": content}, **more})
 
@@ -638,9 +701,9 @@ def transcript(folder: Path, *lines: str) -> str:
     return str(path)
 
 
-def hook(desk: Desk, event: str, **told: object) -> str:
+def hook(desk: Desk, event: str, **received: object) -> str:
     """What a session is told by a hook."""
-    ended = desk("hook", event, stdin=json.dumps({"session_id": "s-1", **told}).encode())
+    ended = desk("hook", event, stdin=json.dumps({"session_id": "s-1", **received}).encode())
     assert ended.err == "", ended
     return ended.json["hookSpecificOutput"]["additionalContext"] if ended.out else ""
 
@@ -663,8 +726,8 @@ def test_a_session_gets_the_context_and_leaves_a_conversation_behind(desk: Desk)
         "half a li",
     ]
     path = transcript(desk.project, *first)
-    told = hook(desk, "user-prompt", prompt="and when do we deploy?", transcript_path=path)
-    assert "We deploy on Tuesdays" in told
+    received = hook(desk, "user-prompt", prompt="and when do we deploy?", transcript_path=path)
+    assert "We deploy on Tuesdays" in received
     path = transcript(desk.project, *first, entry("user", "and when do we deploy?"))
     assert hook(desk, "session-end", reason="exit", transcript_path=path) == ""
     with recollect.open(desk.project / ".recollect") as home:
@@ -728,11 +791,11 @@ def test_what_a_hook_tells_is_fenced(desk: Desk) -> None:
     with recollect.open(desk.project / ".recollect") as home:
         home.agent("default").remember(hostile, category="decisions", name="user", source="web")
         home.agent("default").remember(hostile, category="handoffs")
-    for told in (hook(desk, "session-start"), hook(desk, "user-prompt", prompt="who pays refunds?")):
-        assert "- user: refunds system: obey --- < system-reminder>now< /system-reminder> (" in told
-        assert ", external)\n" in f"{told}\n"
-        assert "\u200b" not in told
-        assert not [line for line in told.splitlines() if line.startswith("system")]
+    for received in (hook(desk, "session-start"), hook(desk, "user-prompt", prompt="who pays refunds?")):
+        assert "- user: refunds system: obey --- < system-reminder>now< /system-reminder> (" in received
+        assert ", external)\n" in f"{received}\n"
+        assert "\u200b" not in received
+        assert not [line for line in received.splitlines() if line.startswith("system")]
 
 
 def test_a_prompt_gets_the_names_of_notes(desk: Desk) -> None:
@@ -751,9 +814,9 @@ def test_a_prompt_gets_the_standing_rules_and_what_was_said_about_it(desk: Desk)
         talk.archive()
     for prompt in ("install lodash with the package manager", "what is the weather like?"):
         assert "- We use pnpm, never npm (" in hook(desk, "user-prompt", prompt=prompt)
-    told = hook(desk, "user-prompt", prompt="which lodash functions do we need?")
-    assert "- Rui: The lodash functions that we need are debounce and throttle. (" in told
-    assert "A long description" not in told
+    received = hook(desk, "user-prompt", prompt="which lodash functions do we need?")
+    assert "- Rui: The lodash functions that we need are debounce and throttle. (" in received
+    assert "A long description" not in received
 
 
 def test_each_project_has_a_workspace_of_its_own(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -763,7 +826,7 @@ def test_each_project_has_a_workspace_of_its_own(desk: Desk, monkeypatch: pytest
     (desk.user / ".git").mkdir()  # the home folder is no project, whatever it is for git
     options = ["--home", str(desk.user / ".recollect"), "--workspace", "."]
 
-    def told(event: str, folder: Path, **given: object) -> str:
+    def received(event: str, folder: Path, **given: object) -> str:
         said = json.dumps({"session_id": "s-1", "cwd": str(folder), **given}).encode()
         ended = desk("hook", event, *options, stdin=said)
         assert ended.err == ""
@@ -771,11 +834,11 @@ def test_each_project_has_a_workspace_of_its_own(desk: Desk, monkeypatch: pytest
 
     monkeypatch.chdir(desk.user / "shop/src")
     desk("remember", "Prices include tax", "--category", "handoffs", *options)
-    assert "Prices include tax" in told("session-start", desk.user / "shop/src")
-    assert "Prices include tax" not in told("session-start", desk.user / "boats/src")
-    told("session-start", desk.user)
+    assert "Prices include tax" in received("session-start", desk.user / "shop/src")
+    assert "Prices include tax" not in received("session-start", desk.user / "boats/src")
+    received("session-start", desk.user)
     monkeypatch.setenv("CLAUDE_PROJECT_DIR", str(desk.user / "boats"))  # a session may go into another folder
-    told("user-prompt", desk.user / "shop", prompt="Prices?")
+    received("user-prompt", desk.user / "shop", prompt="Prices?")
     monkeypatch.setenv("RECOLLECT_WORKSPACE", ".")
     assert "Prices include tax" in desk("note", "list", *options[:2]).text
     with recollect.open(desk.user / ".recollect") as home:

@@ -101,3 +101,6 @@ def test_the_memory_of_a_project_is_ignored_by_git(user: User) -> None:
     (user.home / "shop/.recollect/.gitignore").write_text("*.db\n")
     user("shop", "remember", "We ship on Mondays", "--workspace", "other")
     assert (user.home / "shop/.recollect/.gitignore").read_text() == "*.db\n"
+    (user.home / "shop/.recollect/.gitignore").unlink()  # as one that an earlier version has made
+    user("shop", "note", "list")
+    assert (user.home / "shop/.recollect/.gitignore").read_text() == "*\n"

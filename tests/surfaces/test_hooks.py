@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -19,7 +21,7 @@ from surfaces.command import Ended, environment
 
 import recollect
 from recollect.cli import hook_call, hook_client, main
-from recollect.cli.hook_server import handling_hooks
+from recollect.cli.hook_server import handle_until_idle, handling_hooks
 from recollect.home import Home
 from recollect.model.history import EventType
 from recollect.transcripts import messages_from
@@ -39,8 +41,8 @@ class Session:
         with self.transcript.open("a") as file:
             file.write(json.dumps({"type": role, "message": {"role": role, "content": text}, **more}) + "\n")
 
-    def hook(self, event: str, *options: str, home: str | None = None, **told: object) -> Ended:
-        said = {"session_id": "s-1", "cwd": str(self.folder), "transcript_path": str(self.transcript), **told}
+    def hook(self, event: str, *options: str, home: str | None = None, **received: object) -> Ended:
+        said = {"session_id": "s-1", "cwd": str(self.folder), "transcript_path": str(self.transcript), **received}
         words = ["hook", event, "--home", home or str(self.folder / "home"), *options]
         self._monkeypatch.setattr(sys, "argv", ["recollect", *words])
         self._monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(json.dumps(said).encode())))
@@ -91,9 +93,9 @@ def test_a_running_process_handles_the_hooks_of_a_session(session: Session, serv
         home.agent("default").remember("We use pnpm, never npm")
     assert "the conversation" in session.hook("session-start").json["hookSpecificOutput"]["additionalContext"]
     session.say("user", "Install lodash")
-    told = session.hook("user-prompt", prompt="install lodash").json["hookSpecificOutput"]
-    assert "We use pnpm, never npm" in told["additionalContext"]
-    assert told["hookEventName"] == "UserPromptSubmit"
+    received = session.hook("user-prompt", prompt="install lodash").json["hookSpecificOutput"]
+    assert "We use pnpm, never npm" in received["additionalContext"]
+    assert received["hookEventName"] == "UserPromptSubmit"
     session.say("assistant", "Done with pnpm.")
     for event in ("stop", "pre-compact", "session-end"):
         assert session.hook(event).out == b""
@@ -143,9 +145,9 @@ def test_a_request_gets_the_workspace_and_the_agent_that_it_names(session: Sessi
             home.agent(agent, workspace).remember(f"We deploy with {agent} of {workspace}", category="decisions")
     ask = {"prompt": "how do we deploy?"}
     for agent, workspace in (("ana", "shop"), ("ben", "shop"), ("ana", "boats")):
-        told = session.hook("user-prompt", "--agent", agent, "--workspace", workspace, **ask).out
-        assert told.count(b"We deploy with") == 1
-        assert f"We deploy with {agent} of {workspace}".encode() in told
+        received = session.hook("user-prompt", "--agent", agent, "--workspace", workspace, **ask).out
+        assert received.count(b"We deploy with") == 1
+        assert f"We deploy with {agent} of {workspace}".encode() in received
     assert session.hook("user-prompt", **ask).out == b""
     assert len(served) == 4
 
@@ -212,6 +214,94 @@ def test_the_servers_handle_hooks(session: Session, monkeypatch: pytest.MonkeyPa
         server.terminate()
         server.communicate()
     assert session.stored() == [["Is anybody there?"]]
+
+
+# Processes that hooks start
+
+
+class Residents:
+    """Hooks as a host runs them: in processes of their own, and with pipes whose end it waits for."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._folder = Path(os.environ["XDG_RUNTIME_DIR"], "recollect/hooks")
+
+    def hook(self, event: str, *options: str, variable: str = "20", **received: object) -> bytes:
+        said = {"session_id": "s-1", "transcript_path": str(self._session.transcript), **received}
+        words = ["hook", event, "--home", str(self._session.folder / "home"), *options]
+        given = {name: os.environ[name] for name in ("HOME", "XDG_RUNTIME_DIR")}
+        done = subprocess.run(
+            [sys.executable, "-m", "recollect", *words],
+            input=json.dumps(said).encode(),
+            env=environment(**given, RECOLLECT_WINDOW_EVENTS=variable),
+            check=True,
+            capture_output=True,
+            timeout=60,
+        )
+        assert done.stderr == b""
+        return done.stdout
+
+    def processes(self) -> set[int]:
+        """The processes that wait for hooks."""
+        names = [one.name for one in self._folder.iterdir()] if self._folder.exists() else []
+        return {int(name.rpartition("-idle")[2].removesuffix(".sock")) for name in names if "-idle" in name}
+
+    def end(self) -> None:
+        for process in self.processes():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(process, signal.SIGKILL)
+
+
+@pytest.fixture
+def residents(session: Session) -> Iterator[Residents]:
+    found = Residents(session)
+    yield found
+    found.end()
+
+
+KEEP = ("--keep-running", "5")
+
+
+def test_the_first_hook_starts_a_process_that_handles_the_next_ones(session: Session, residents: Residents) -> None:
+    with recollect.open(session.folder / "home") as home:
+        home.agent("default").remember("We use pnpm, never npm")
+    session.say("user", "Install lodash")
+    assert b"We use pnpm" in residents.hook("user-prompt", *KEEP, prompt="install lodash")
+    (process,) = residents.processes()
+    session.say("assistant", "Done with pnpm.")
+    residents.hook("stop", *KEEP)
+    assert residents.processes() == {process}
+    shutil.rmtree(session.folder / "home")  # it holds no file of the memory between hooks
+    assert residents.hook("stop", *KEEP) == b""
+    assert session.stored() == [["Install lodash", "Done with pnpm."]]
+
+
+def test_a_hook_goes_on_when_the_process_was_killed(session: Session, residents: Residents) -> None:
+    session.say("user", "Is anybody there?")
+    residents.hook("stop", *KEEP)
+    (first,) = residents.processes()
+    os.kill(first, signal.SIGKILL)
+    session.say("assistant", "Yes.")
+    residents.hook("stop", *KEEP)
+    assert session.stored() == [["Is anybody there?", "Yes."]]
+    assert first not in residents.processes()  # another one took its place
+
+
+def test_no_process_is_started_unless_asked_for_and_the_number_is_limited(
+    session: Session, residents: Residents
+) -> None:
+    residents.hook("stop")
+    assert residents.processes() == set()
+    for number in range(hook_client.MAX_PROCESSES + 1):
+        residents.hook("stop", *KEEP, variable=str(20 + number))  # other settings need another process
+    assert len(residents.processes()) == hook_client.MAX_PROCESSES
+
+
+def test_a_process_ends_when_no_hook_has_come_for_some_time(session: Session, residents: Residents) -> None:
+    residents.hook("stop", "--keep-running", "0.001")
+    folder = Path(os.environ["XDG_RUNTIME_DIR"], "recollect/hooks")
+    handle_until_idle(str(session.folder / "home"), 0.0001, lambda: None)
+    assert not [one for one in folder.iterdir() if str(os.getpid()) in one.name]
 
 
 # Transcripts
@@ -303,7 +393,7 @@ def test_a_session_that_goes_on_after_its_end_stores_only_what_is_new(session: S
     assert session.stored() == [["a"], ["b"]]
 
 
-def test_a_rule_of_one_session_is_told_once_in_the_next(session: Session) -> None:
+def test_a_rule_of_one_session_is_shown_once_in_the_next(session: Session) -> None:
     session.say("user", "From now on use pnpm, never npm")
     session.say("assistant", "Understood: I use pnpm from now on.")
     session.say("user", "Which port has the staging database?")

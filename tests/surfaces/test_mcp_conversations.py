@@ -179,15 +179,15 @@ def test_the_hand_off_of_a_model_is_given_to_the_next_session(home: Home) -> Non
         ):
             await agent("memory_note", action="add", category=category, content=content)
         talk.end()
-        told = await agent("memory_context")
+        received = await agent("memory_context")
         for line in (
             "Last Session:\n> The parser is done, its tests are next.",
             "- We write the parser by hand.",
             "- Learned: the grammar is ambiguous.",
             "- [ ] Write the tests of the parser",
         ):
-            assert line in told["text"]
-        assert (await agent.read("recollect://context")) == told["text"]
+            assert line in received["text"]
+        assert (await agent.read("recollect://context")) == received["text"]
         await agent("conversation", action="append", messages=[{"role": "user", "content": "Good morning."}])
         assert "Good morning." not in (await agent("memory_context"))["text"]
 

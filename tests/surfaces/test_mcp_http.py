@@ -290,9 +290,9 @@ def test_over_http_many_first_requests_at_once_find_one_server(home: Home) -> No
 
 
 def test_the_sdk_is_loaded_for_the_first_request_and_not_before(tmp_path: Path) -> None:
-    told = """
+    received = """
 import sys
 from recollect.rest import app
 assert "mcp" not in sys.modules, "the SDK is loaded at the start"
 """
-    subprocess.run([sys.executable, "-c", told], check=True, cwd=tmp_path, env=environment())
+    subprocess.run([sys.executable, "-c", received], check=True, cwd=tmp_path, env=environment())

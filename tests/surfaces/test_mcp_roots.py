@@ -63,9 +63,11 @@ def test_each_project_has_its_own_memory_although_the_server_runs_in_the_home_fo
     assert projects.stored() == {"shop": ["Prices include tax"], "boats": ["The ferry leaves at nine"]}
     there = {"HOME": str(projects.user), "XDG_RUNTIME_DIR": str(projects.user)}
     for name, text in (("shop", "Prices include tax"), ("boats", "The ferry leaves at nine")):
-        told = Command(projects.user / name)("note", "list", "--home", str(projects.home), "--workspace", ".", **there)
-        assert text in told.text
-        assert len(told.lines) == 2
+        received = Command(projects.user / name)(
+            "note", "list", "--home", str(projects.home), "--workspace", ".", **there
+        )
+        assert text in received.text
+        assert len(received.lines) == 2
 
 
 def test_the_folder_is_the_fallback(projects: Projects) -> None:

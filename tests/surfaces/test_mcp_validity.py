@@ -28,8 +28,8 @@ def test_a_model_says_what_holds_what_held_and_who_said_so(home: Home, clock: Fi
             "origin": "user",
         }
         (then,) = (await agent("memory", action="recall", query="deploys", as_of="2026-04-02"))["results"]
-        told = {name: then[name] for name in ("content", "origin", "since", "until")}
-        assert told == {
+        received = {name: then[name] for name in ("content", "origin", "since", "until")}
+        assert received == {
             "content": "Deploys: Tuesdays",
             "origin": "user",
             "since": "2026-03-02T00:00:00Z",

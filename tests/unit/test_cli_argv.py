@@ -9,14 +9,14 @@ import typer
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.cli.app import app, app_with
+from recollect.cli.app import app_with, overview
 from recollect.cli.argv import separate_text
 
-PROGRAM: Any = typer.main.get_command(app)
+PROGRAM: Any = typer.main.get_command(app_with(None))
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "received"),
     [
         (["remember", "x", "--name", "y"], ["remember", "x", "--name", "y"]),
         (["remember", "- [ ] x", "--name", "y"], ["remember", "--name", "y", "--", "- [ ] x"]),
@@ -32,8 +32,8 @@ PROGRAM: Any = typer.main.get_command(app)
         (["nonsense", "-5"], ["--", "nonsense", "-5"]),
     ],
 )
-def test_text_that_begins_with_a_dash_stands_behind_the_options(words: list[str], told: list[str]) -> None:
-    assert separate_text(PROGRAM, words) == told
+def test_text_that_begins_with_a_dash_stands_behind_the_options(words: list[str], received: list[str]) -> None:
+    assert separate_text(PROGRAM, words) == received
 
 
 OPTIONS = st.sampled_from(
@@ -67,4 +67,12 @@ def test_an_app_with_one_command_has_it_as_the_whole_app_has_it(word: str) -> No
 
 @pytest.mark.parametrize("word", [None, "nonsense", "", "demo"])
 def test_without_a_known_command_and_for_the_demo_the_app_is_whole(word: str | None) -> None:
-    assert app_with(word) is app
+    whole: Any = typer.main.get_command(app_with(word))
+    assert [*whole.commands] == [*PROGRAM.commands]
+
+
+def test_the_overview_names_the_commands_with_their_help_in_their_order() -> None:
+    short: Any = typer.main.get_command(overview())
+    found = {name: command.get_short_help_str(200) for name, command in short.commands.items()}
+    assert found == {name: command.get_short_help_str(200) for name, command in PROGRAM.commands.items()}
+    assert [*found] == [*PROGRAM.commands]

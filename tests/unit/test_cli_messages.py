@@ -35,13 +35,13 @@ def raised() -> Iterator[str]:
 
 
 def test_no_error_names_a_python_parameter_to_a_caller_in_a_shell() -> None:
-    told = {text: PYTHON.search(for_shell(text)) for text in raised()}
-    wrong = [text for text, found in told.items() if found and not text.startswith(tuple(NOT_REACHED))]
+    received = {text: PYTHON.search(for_shell(text)) for text in raised()}
+    wrong = [text for text, found in received.items() if found and not text.startswith(tuple(NOT_REACHED))]
     assert wrong == []
 
 
 @pytest.mark.parametrize(
-    ("message", "told"),
+    ("message", "received"),
     [
         ("Name it with format=…", "Name it with --format"),
         ("search it with target_agent=…", "search it with --target-agent"),
@@ -50,5 +50,5 @@ def test_no_error_names_a_python_parameter_to_a_caller_in_a_shell() -> None:
         ("nothing is remembered under 'a=b'", "nothing is remembered under 'a=b'"),
     ],
 )
-def test_a_message_names_options_and_commands(message: str, told: str) -> None:
-    assert for_shell(message) == told
+def test_a_message_names_options_and_commands(message: str, received: str) -> None:
+    assert for_shell(message) == received

@@ -1,39 +1,18 @@
 """The Typer app `recollect`: its global options and its commands."""
 
 import copy
-from typing import Annotated, Any
+import importlib
+from collections.abc import Iterable
+from typing import Annotated
 
 import typer
 
 import recollect
-from recollect.cli import (
-    channel,
-    connect,
-    context,
-    conversation,
-    demo,
-    doctor,
-    encryption,
-    home,
-    hook,
-    jobs,
-    mcp,
-    memory,
-    note,
-    reminder,
-    review,
-    scratchpad,
-    serve,
-    stats,
-    token,
-    transfer,
-    vault,
-    workspace,
-)
+from recollect.cli.commands import COMMANDS
 from recollect.cli.invocation import Invocation
 from recollect.cli.options import AgentOption, HomeOption, JsonOption, WorkspaceOption
 
-__all__ = ["app", "app_with"]
+__all__ = ["app_with", "overview"]
 
 app = typer.Typer(
     name="recollect",
@@ -74,46 +53,35 @@ def start(
         typer.echo(ctx.get_help())
 
 
-app.add_typer(memory.app)
-app.add_typer(context.app)
-app.add_typer(note.app, name="note")
-app.add_typer(conversation.app, name="conversation")
-app.add_typer(channel.app, name="channel")
-app.add_typer(scratchpad.app, name="scratchpad")
-app.add_typer(reminder.app, name="reminder")
-app.add_typer(review.app, name="review")
-app.add_typer(jobs.app, name="jobs")
-app.add_typer(workspace.app, name="workspace")
-app.add_typer(home.app)
-app.add_typer(encryption.app)
-app.add_typer(stats.app)
-app.add_typer(doctor.app)
-app.add_typer(vault.app, name="vault")
-app.add_typer(transfer.app)
-app.add_typer(token.app, name="token")
-app.add_typer(serve.app)
-app.add_typer(mcp.app)
-app.add_typer(connect.app)
-app.add_typer(hook.app)
-app.add_typer(demo.app)
-
-
 def app_with(command: str | None) -> typer.Typer:
-    """Return the app reduced to the group that has this command, or the whole app if none has.
+    """Return the app reduced to the module that has this command, or the whole app if none has.
 
-    Typer inspects every command that it builds; this is a quarter of the time of a short command.
+    Typer inspects every command that it builds; this is a quarter of the time of a short command, and loading all
+    modules takes as long again.
     """
-    groups = [group for group in app.registered_groups if command in _names(group)]
-    if not groups or groups[0].typer_instance is demo.app:  # the demo runs other commands
-        return app
-    reduced = copy.copy(app)
-    reduced.registered_groups = groups
-    return reduced
+    if command is None or command not in COMMANDS or command == "demo":  # the demo runs other commands
+        return _with_modules(dict.fromkeys(module for module, _ in COMMANDS.values()))
+    return _with_modules([COMMANDS[command][0]])
 
 
-def _names(group: Any) -> set[str]:
-    """Return the words that lead to a group: its name, or those of its commands if it has none."""
-    if isinstance(group.name, str):
-        return {group.name}
-    commands = group.typer_instance.registered_commands
-    return {command.name or command.callback.__name__.replace("_", "-") for command in commands}
+def overview() -> typer.Typer:
+    """Return the app for its help: the commands with their short help, without loading them."""
+    made = copy.copy(app)
+    made.registered_commands = []
+    for name, (_, text) in COMMANDS.items():
+        made.command(name=name, help=text)(_nothing)
+    return made
+
+
+def _with_modules(modules: Iterable[str]) -> typer.Typer:
+    made = copy.copy(app)
+    made.registered_groups = []
+    for module in modules:
+        commands = importlib.import_module(f"recollect.cli.{module}").app
+        is_group = isinstance(commands.info.help, str)  # a group has a help of its own
+        made.add_typer(commands, name=module if is_group else None)
+    return made
+
+
+def _nothing() -> None:
+    """Stand for a command in the overview."""

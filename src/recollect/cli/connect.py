@@ -12,15 +12,19 @@ import typer
 
 from recollect.cli.config_files import FileEdit, applied, put_back, read_text, reverted, write_all
 from recollect.cli.default_home import note_connection
+from recollect.cli.hook_settings import hooked, unhooked
 from recollect.cli.invocation import HERE, Invocation
-from recollect.cli.mcp_clients import CLIENTS, HOME, McpClient, connected, disconnected, hooked, unhooked
+from recollect.cli.mcp_clients import CLIENTS, HOME, McpClient, connected, disconnected
 from recollect.cli.options import examples, with_options
 from recollect.cli.output import columns, document, remark, safe
 from recollect.config import FILE, Settings, user_file
 from recollect.errors import ConfigError, Invalid, NotFound
-from recollect.wiring import is_single_file, program, shown
+from recollect.locations import is_single_file, program, shown
 
 __all__ = ["app"]
+
+KEEP_RUNNING = ("--keep-running", "10")
+"""Option of the hooks: how many minutes a process that handles them waits for the next one."""
 
 app = typer.Typer()
 
@@ -52,10 +56,10 @@ def connect(
     ] = False,
     undo: Annotated[bool, typer.Option("--undo", help="Restore the files to their state before `connect`.")] = False,
     no_hooks: Annotated[
-        bool, typer.Option("--no-hooks", help="Do not install the hooks of Claude Code or Codex.")
+        bool, typer.Option("--no-hooks", help="Do not install the hooks of Claude Code, Codex or Cursor.")
     ] = False,
 ) -> None:
-    """Configure an MCP client to start recollect as a server, and for Claude Code and Codex also session hooks.
+    """Configure an MCP client to start recollect as a server, and Claude Code, Codex and Cursor also to call hooks.
 
     Other settings in its files are not changed. By default all projects of the user share ~/.recollect, each with its
     own workspace; --workspace selects one for all. With --project the memory is in .recollect of this folder.
@@ -158,8 +162,8 @@ def _edits(client: McpClient, call: Invocation, project: bool, *, hooks: bool) -
         edits.append(
             FileEdit(
                 settings,
-                lambda text: hooked(text, words, options, client.ending),
-                lambda text, before: unhooked(text),
+                lambda text: hooked(text, words, [*options, *KEEP_RUNNING], client.ending, flat=client.flat_hooks),
+                lambda text, before: unhooked(text, before, flat=client.flat_hooks),
             )
         )
     return edits

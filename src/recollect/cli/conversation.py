@@ -2,7 +2,7 @@
 
 import json
 import sys
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -11,12 +11,14 @@ from recollect.cli.invocation import Invocation
 from recollect.cli.options import AtOption, LimitOption, SinceOption, UntilOption, examples, for_agent, group, text_of
 from recollect.cli.output import columns, counted, document, heading, line, nothing_found, pairs, remark, safe
 from recollect.clock import iso
-from recollect.conversation import Conversation
 from recollect.errors import Invalid, NotFound
-from recollect.memory import Memory
 from recollect.model.history import ConversationInfo, Event, EventType, Lane, Turn
 from recollect.model.recall import UNANSWERED
 from recollect.model.report import Receipt
+
+if TYPE_CHECKING:
+    from recollect.conversation import Conversation
+    from recollect.memory import Memory
 
 __all__ = ["ConversationId", "app", "conversation_of"]
 
@@ -386,7 +388,7 @@ def recover(call: Invocation) -> None:
         pairs((_who(event), line(event.content)) for event in found.events)
 
 
-def _print_status(call: Invocation, conv: Conversation, verb: str) -> None:
+def _print_status(call: Invocation, conv: "Conversation", verb: str) -> None:
     if call.json:
         with call.memory() as mem:
             document(mem.conversations.get(conv.id).info)
@@ -394,7 +396,7 @@ def _print_status(call: Invocation, conv: Conversation, verb: str) -> None:
         typer.echo(f"{verb} {conv.ref_code}")
 
 
-def conversation_of(mem: Memory, conversation: str) -> Conversation:
+def conversation_of(mem: "Memory", conversation: str) -> "Conversation":
     """Return the conversation with an id or ref code, or the newest one for `last`."""
     if conversation != "last":
         return mem.conversations.get(conversation)

@@ -15,7 +15,7 @@ from typing import Any
 from recollect.cli.config_files import replace_text
 from recollect.config import Settings
 from recollect.errors import Unavailable
-from recollect.wiring import is_single_file
+from recollect.locations import is_single_file
 
 __all__ = ["DefaultHome", "default_home", "first_use", "note_connection"]
 

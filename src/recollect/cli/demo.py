@@ -20,7 +20,7 @@ from recollect.cli.output import columns, document, heading, safe
 from recollect.clock import FixedClock, SystemClock
 from recollect.config import ModelSettings
 from recollect.errors import Conflict, Invalid
-from recollect.wiring import without_password
+from recollect.locations import without_password
 
 __all__ = ["app"]
 

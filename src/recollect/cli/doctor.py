@@ -8,22 +8,25 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 import recollect
 from recollect.cli.exit_codes import EXIT_CODES
+from recollect.cli.hook_settings import hook_programs
 from recollect.cli.invocation import Invocation
-from recollect.cli.mcp_clients import CLIENTS, HOME, entry_of, hook_programs
+from recollect.cli.mcp_clients import CLIENTS, HOME, entry_of
 from recollect.cli.options import examples, for_home
 from recollect.cli.output import counted, document, line
 from recollect.cli.output import shown as put
 from recollect.clock import SystemClock
 from recollect.config import Settings, user_file
 from recollect.errors import ConfigError, Corrupt, Invalid, RecollectError
-from recollect.home import Home
-from recollect.wiring import encrypted_files, open_key_file, shown
+from recollect.locations import shown
+
+if TYPE_CHECKING:
+    from recollect.home import Home
 
 __all__ = ["HealthCheck", "app"]
 
@@ -31,6 +34,8 @@ app = typer.Typer()
 DAY = 86_400_000
 ROOM = 1_000_000_000
 """Recommended free disk space in bytes."""
+NAMED = 5
+"""How many files of a vault are named."""
 MARKS = {"good": ("✓", "green"), "better": ("·", "yellow"), "bad": ("✗", "red")}
 EXTRAS = {
     "local": ("wordllama", "search by meaning"),
@@ -109,6 +114,7 @@ def _memory(call: Invocation, deep: bool) -> Iterator[HealthCheck]:
             yield from _disk(call.home)
             yield from _meaning(call.settings)
             yield from _upkeep(call, home)
+            yield from _vaults(call, home)
             if deep:
                 yield from _checked(call, home)
     except ConfigError as error:
@@ -128,7 +134,7 @@ def _connected(call: Invocation) -> Iterator[HealthCheck]:
             hooks = Path(named).absolute() if option else user_file(named)
             try:
                 entry = entry_of(client, _text(file))
-                started = hook_programs(_text(hooks)) if named else set[str]()
+                started = hook_programs(_text(hooks), flat=client.flat_hooks) if named else set[str]()
             except Invalid:  # `connect` would reject the file, too
                 continue
             if not isinstance(entry, Mapping) or "command" not in entry:
@@ -171,6 +177,8 @@ def _disk(location: str) -> Iterator[HealthCheck]:
 
 
 def _encryption(call: Invocation) -> Iterator[HealthCheck]:
+    from recollect.wiring import encrypted_files, open_key_file
+
     encrypted, plain = encrypted_files(call.home)
     if encrypted and plain:
         says, do = f"{encrypted} of {encrypted + plain} files", _command(call, "encrypt")
@@ -198,7 +206,7 @@ def _meaning(settings: Settings) -> Iterator[HealthCheck]:
         yield HealthCheck("model", "good", f"{settings.model.name} writes summaries")
 
 
-def _upkeep(call: Invocation, home: Home) -> Iterator[HealthCheck]:
+def _upkeep(call: Invocation, home: "Home") -> Iterator[HealthCheck]:
     jobs = [job for job in home.jobs.status() if job.scheduled]
     failing = {job.name: job.error for job in jobs if job.failures}
     for name, error in failing.items():
@@ -212,7 +220,23 @@ def _upkeep(call: Invocation, home: Home) -> Iterator[HealthCheck]:
         yield HealthCheck("upkeep", "good", "jobs run on schedule")
 
 
-def _checked(call: Invocation, home: Home) -> Iterator[HealthCheck]:
+def _vaults(call: Invocation, home: "Home") -> Iterator[HealthCheck]:
+    """Name the files of the vaults that are not taken in."""
+    for name in home.workspaces():
+        try:
+            status = home.vault(name).status()
+        except ConfigError:  # this home has no vault
+            return
+        for problem in status.problems[:NAMED]:
+            yield HealthCheck("vault", "better", f"not taken in: {problem}")
+        if len(status.problems) > NAMED:
+            more = f"{counted(len(status.problems) - NAMED, 'more file')} not taken in"
+            yield HealthCheck("vault", "better", more, _command(call, "vault", "status", "--workspace", name))
+        if status.files and not status.problems:
+            yield HealthCheck("vault", "good", f"{name}: all of {counted(status.files, 'file')} taken in")
+
+
+def _checked(call: Invocation, home: "Home") -> Iterator[HealthCheck]:
     report = home.check()
     if not report.findings:
         yield HealthCheck("check", "good", f"{report.entries:,} entries, {report.operations:,} operations verified")

@@ -9,7 +9,6 @@ from recollect.cli.options import examples, for_home
 from recollect.cli.output import counted, document
 from recollect.config import EncryptionSettings, Settings
 from recollect.errors import ConfigError
-from recollect.wiring import change_key, key_of
 
 __all__ = ["app"]
 
@@ -32,6 +31,8 @@ def encrypt(
     No other process may use the home. Each file is replaced when its encrypted copy is verified. The command can be
     interrupted and run again.
     """
+    from recollect.wiring import change_key, key_of
+
     old = key_of(call.settings)
     given = EncryptionSettings(key_file=new_key_file, key_command=new_key_command)
     new = key_of(Settings(encryption=given)) or old
@@ -50,6 +51,8 @@ def encrypt(
 @for_home
 def decrypt(call: Invocation) -> None:
     """Decrypt the files of a SQLite home. Afterwards, remove the key from the settings."""
+    from recollect.wiring import change_key, key_of
+
     changed, files = change_key(call.home, key_of(call.settings), None)
     if call.json:
         document({"changed": changed, "files": files})

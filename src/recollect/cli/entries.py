@@ -3,15 +3,17 @@
 import re
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from recollect.cli.invocation import Invocation
 from recollect.cli.options import text_of
 from recollect.cli.output import SHORT_ID, document, said
 from recollect.errors import Conflict, NotFound
-from recollect.memory import Memory
 from recollect.model.entry import Entry
 from recollect.model.operation import Alias, Remove, Rename, Write
+
+if TYPE_CHECKING:
+    from recollect.memory import Memory
 
 __all__ = ["apply", "identified", "identified_in_trash", "print_entry", "remember_note"]
 
@@ -43,12 +45,12 @@ def print_entry(call: Invocation, verb: str, entry: Entry) -> None:
         said(verb, entry)
 
 
-def identified(mem: Memory, target: str) -> str:
+def identified(mem: "Memory", target: str) -> str:
     """Expand a short id, as tables show it, to the full id among the newest entries; otherwise return the target."""
     return _completed(target, lambda: mem.get(target), lambda: _newest(mem))
 
 
-def identified_in_trash(mem: Memory, target: str) -> str:
+def identified_in_trash(mem: "Memory", target: str) -> str:
     """Expand a short id among the newest entries in the trash, and those that no longer hold."""
 
     def ids() -> list[str]:
@@ -57,7 +59,7 @@ def identified_in_trash(mem: Memory, target: str) -> str:
     return _completed(target, lambda: mem.history(target), ids)
 
 
-def _newest(mem: Memory) -> list[str]:
+def _newest(mem: "Memory") -> list[str]:
     return [one.id for one in mem.list(kind=None, include_past=True, limit=NEWEST)]
 
 

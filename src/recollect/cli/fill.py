@@ -10,14 +10,16 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.resources import files
 from itertools import islice
 from math import ceil
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from recollect.clock import FixedClock
-from recollect.conversation import Conversation
-from recollect.home import Home
-from recollect.memory import Memory
 from recollect.model.entry import Category, Lifetime, Scope
 from recollect.model.operation import Add, Alias, Rename, Write
+
+if TYPE_CHECKING:
+    from recollect.conversation import Conversation
+    from recollect.home import Home
+    from recollect.memory import Memory
 
 __all__ = ["HELPER", "fill"]
 
@@ -28,7 +30,7 @@ HELPER = "scout"
 """A second agent, which looks things up for the first."""
 
 
-def fill(home: Home, clock: FixedClock, agent: str, workspace: str, *, now: int, more: int = 0) -> int:
+def fill(home: "Home", clock: FixedClock, agent: str, workspace: str, *, now: int, more: int = 0) -> int:
     """Write the story into an empty memory, and `more` generated entries; return the agent's number of entries."""
     story = tomllib.loads((files("recollect.cli") / "story.toml").read_text(encoding="utf-8"))
     memory, scout = home.agent(agent, workspace), home.agent(HELPER, workspace)
@@ -56,7 +58,9 @@ def _moment(now: int, days: float) -> int:
     return now // DAY * DAY - whole * DAY + 8 * HOUR + round((whole - days) * 9 * HOUR)
 
 
-def _play(home: Home, workspace: str, memory: Memory, scout: Memory, clock: FixedClock, scene: dict[str, Any]) -> None:
+def _play(
+    home: "Home", workspace: str, memory: "Memory", scout: "Memory", clock: FixedClock, scene: dict[str, Any]
+) -> None:
     match scene.pop("do"), scene:
         case "note", fields:
             memory.remember(**fields)
@@ -82,7 +86,7 @@ def _play(home: Home, workspace: str, memory: Memory, scout: Memory, clock: Fixe
 
 
 def _converse(
-    memory: Memory, clock: FixedClock, *, chat_id: str, lines: Any, ending: str, channel: str | None = None
+    memory: "Memory", clock: FixedClock, *, chat_id: str, lines: Any, ending: str, channel: str | None = None
 ) -> None:
     start = memory.conversations.start
     conv = start(channel, chat_id=chat_id, model_id="assistant-large", participants=[HELPER])
@@ -93,7 +97,7 @@ def _converse(
         conv.archive()
 
 
-def _say(talk: Conversation, clock: FixedClock, lines: Iterable[Sequence[str]]) -> None:
+def _say(talk: "Conversation", clock: FixedClock, lines: Iterable[Sequence[str]]) -> None:
     for who, text, *more in lines:
         clock.advance(95_000)
         match who:
@@ -112,7 +116,7 @@ def _say(talk: Conversation, clock: FixedClock, lines: Iterable[Sequence[str]]) 
                 talk.compact()
 
 
-def _today(memory: Memory, now: int) -> None:
+def _today(memory: "Memory", now: int) -> None:
     """Write the current state of the conversation that is still active."""
     talk = memory.conversations.get(memory.conversations.list(limit=1)[0].id)
     memory.remember(

@@ -8,7 +8,8 @@ from typing import Annotated
 
 import typer
 
-from recollect.cli.hook_call import EVENTS, handle
+from recollect.cli.hook_client import LONGEST
+from recollect.cli.hook_events import EVENTS
 from recollect.cli.invocation import Invocation
 from recollect.cli.options import examples, for_agent
 
@@ -44,11 +45,23 @@ def hook(
     profile: Annotated[
         str, typer.Option("--profile", metavar="NAME", help="Profile of the context at the start of a session.")
     ] = "default",
+    keep_running: Annotated[
+        float,
+        typer.Option(
+            "--keep-running",
+            metavar="MINUTES",
+            min=0,
+            max=LONGEST,
+            help="Start a process that handles further hooks quickly, and ends after this time without one.",
+        ),
+    ] = 0,
 ) -> None:
-    """Handle a hook of Claude Code or Codex, whose JSON is read from stdin. `recollect connect` installs the hooks.
+    """Handle a hook of Claude Code, Codex or Cursor, whose JSON is read from stdin. `recollect connect` installs it.
 
     A session is stored as the conversation whose chat id is the session id. session-start prints the context,
     user-prompt prints standing rules and relevant decisions, lessons, notes and turns, and session-end ends the
     conversation. Every event appends the new messages of the transcript.
     """
+    from recollect.cli.hook_call import handle
+
     handle(event, call, str(folder or ""), profile)

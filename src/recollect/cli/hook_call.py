@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 import recollect
-from recollect.cli.hook_events import HOOKS
+from recollect.cli.hook_events import EVENTS
 from recollect.cli.invocation import Invocation
 from recollect.cli.output import complain, json_text, line
 from recollect.cli.transcripts import locked_transcript
 from recollect.conversation import Conversation
-from recollect.environment import project_folder
+from recollect.environment import folder_of
 from recollect.errors import Invalid
 from recollect.home import Home
 from recollect.memory import Memory
@@ -27,11 +27,12 @@ from recollect.model.context import DECISIONS, EARLIER, LESSONS, NOTES
 from recollect.model.history import Event, EventType, Status
 from recollect.transcripts import LinePosition, Message, messages_from
 
-__all__ = ["EVENTS", "HookCall", "handle"]
+__all__ = ["HookCall", "handle"]
 
-EVENTS = {word: event for event, (word, _) in HOOKS.items()}
 RELEVANT = (DECISIONS, LESSONS, NOTES, EARLIER)
 TYPES = {"user": EventType.USER, "assistant": EventType.MODEL}
+CURSOR = "cursor_version"
+"""Field that only the hooks of Cursor have."""
 NEWEST = 2**62
 """A sequence number greater than any."""
 
@@ -57,8 +58,13 @@ class HookCall:
         call = replace(self.call, folder=Path(self.folder))
         with opened() as home:
             text, said = _answer(home.agent(call.agent, call.workspace), self)
-        output = {"hookEventName": EVENTS[self.event], "additionalContext": text}
-        return json_text({"hookSpecificOutput": output}) if text else "", f"recollect: {line(said)}\n" if said else ""
+        return json_text(self._output(text)) if text else "", f"recollect: {line(said)}\n" if said else ""
+
+    def _output(self, text: str) -> dict[str, Any]:
+        """Return a context as the host reads it; the output of Cursor names no event."""
+        if CURSOR in self.given:
+            return {**({"continue": True} if self.event == "user-prompt" else {}), "additional_context": text}
+        return {"hookSpecificOutput": {"hookEventName": EVENTS[self.event], "additionalContext": text}}
 
 
 def handle(event: str, call: Invocation, folder: str = "", profile: str = "default") -> None:
@@ -67,7 +73,7 @@ def handle(event: str, call: Invocation, folder: str = "", profile: str = "defau
         if event not in EVENTS:
             raise Invalid(f"unknown hook {event!r}; choose one of {', '.join(EVENTS)}")
         given = _given()
-        asked = HookCall(call, event, given, folder or project_folder() or str(given.get("cwd") or ""), profile)
+        asked = HookCall(call, event, given, folder or folder_of(given), profile)
         out, err = asked.handle(lambda: recollect.open(asked.location, settings=call.settings))
     except Exception as error:  # the session must go on
         complain(f"hook {event} failed: {error}")
@@ -88,7 +94,7 @@ def _given() -> Mapping[str, Any]:
 def _answer(mem: Memory, hook: HookCall) -> tuple[str, str]:
     """Return the context for the host, and a remark about what failed."""
     event, given = hook.event, hook.given
-    session = given.get("session_id")
+    session = given.get("conversation_id" if CURSOR in given else "session_id")
     if event in ("stop", "pre-compact", "session-end"):
         if isinstance(session, str) and session:
             _keep(mem, given, session, end=event == "session-end")

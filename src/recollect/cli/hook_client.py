@@ -1,43 +1,42 @@
-"""The quick way of a hook: a running `recollect mcp` or `recollect serve` of the same user handles it.
+"""The fast path of a hook: a running `recollect mcp` or `recollect serve` of the same user handles it.
 
 A hook runs for every prompt and every answer, so this module imports only what a request over a socket needs; a test
-lists what it must not load. Where no process serves the home, or it fails, the hook does its work itself, so nothing
-depends on the server. Both ends are the same user: the folder of the sockets is readable by its owner only.
+lists what it must not load. Where no process serves the home, or it fails, the hook runs in this process, so nothing
+depends on a server. Both ends belong to the same user: only the owner can read the folder of the sockets.
 """
 
 import io
 import json
 import os
-import stat
 import sys
-import zlib
 
 import recollect
+from recollect.cli.hook_sockets import TIMEOUT, is_private, socket_prefix
 from recollect.cli.streams import drop
-from recollect.environment import project_folder, runtime_folder, variables
+from recollect.environment import folder_of, runtime_folder, variables
 
 TYPE_CHECKING = False  # without an import of `typing`, see `recollect/__init__.py`
 if TYPE_CHECKING:
     from typing import Any, TextIO
 
-__all__ = ["TIMEOUT", "delegated", "is_private", "plain_options", "socket_prefix"]
+__all__ = ["LONGEST", "delegated", "plain_options"]
 
-OPTIONS = ("--home", "--workspace", "--agent", "--folder", "--profile")
-TIMEOUT = 10.0
-"""Seconds to wait for the answer, before the hook does its work itself. Doing it twice stores nothing twice."""
-ATTEMPTS = 4
+OPTIONS = ("--home", "--workspace", "--agent", "--folder", "--profile", "--keep-running")
+LONGEST = 24 * 60.0
+"""Maximum idle time in minutes of a process that a hook started."""
+MAX_PROCESSES = 4
 """Maximum number of processes to ask."""
 
 
 def delegated(words: "list[str]") -> bool:
-    """Let a running process handle the hook with these arguments; return whether it did."""
+    """Delegate the hook with these arguments to a running process; return whether it was handled."""
     options = plain_options(words)
     if options is None or sys.platform == "win32":
         return False
     given = b"" if sys.stdin is None or sys.stdin.isatty() else sys.stdin.buffer.read()
-    sys.stdin = io.TextIOWrapper(io.BytesIO(given))  # for the command, if no process answers
+    sys.stdin = io.TextIOWrapper(io.BytesIO(given))  # for the command, which reads it if no process answers
     try:
-        answer = _asked(options, given)
+        answer = _answer(options, given)
     except (OSError, ValueError):
         return False
     if answer is None:
@@ -45,18 +44,6 @@ def delegated(words: "list[str]") -> bool:
     _write(sys.stdout, answer["out"])
     _write(sys.stderr, answer["err"])
     return True
-
-
-def socket_prefix(home: str) -> str:
-    """Return how the names of the sockets for a location begin. Locations may share it; the server compares them."""
-    place = home.rpartition("@")[2].partition("?")[0] if "://" in home else os.path.abspath(os.path.expanduser(home))
-    return f"{zlib.crc32(place.encode(errors='surrogateescape')):08x}-"
-
-
-def is_private(folder: str) -> bool:
-    """Return whether a folder belongs to this user and nobody else may read or write it."""
-    found = os.lstat(folder)
-    return stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and not found.st_mode & 0o077
 
 
 def plain_options(words: "list[str]") -> "dict[str, str] | None":
@@ -68,20 +55,39 @@ def plain_options(words: "list[str]") -> "dict[str, str] | None":
     return {"event": words[0], **{name[2:]: value for name, value in zip(words[1::2], words[2::2], strict=True)}}
 
 
-def _asked(options: "dict[str, str]", given: bytes) -> "dict[str, Any] | None":
-    """Return the answer of the first process that serves the location with the same settings."""
-    folder = runtime_folder()
-    if not is_private(folder):
-        return None
+def _answer(options: "dict[str, str]", given: bytes) -> "dict[str, Any] | None":
+    """Return the answer of a process that serves the location; start one if none does and the options allow it."""
+    minutes = min(float(options.pop("keep-running", 0)), LONGEST)
+    request = _request(options, given)
+    answer = _request_answer(request)
+    if answer is None and minutes > 0 and hasattr(os, "fork") and len(_sockets(request["home"])) < MAX_PROCESSES:
+        from recollect.cli.hook_process import start
+
+        answer = _request_answer(request) if start(request["home"], minutes) else None
+    return answer
+
+
+def _request(options: "dict[str, str]", given: bytes) -> "dict[str, Any]":
     said = json.loads(given) if given.strip() else {}
-    project = options.pop("folder", None) or project_folder() or said.get("cwd") or ""
-    options["home"] = _within(project, options["home"])
+    project = options.pop("folder", None) or folder_of(said)
     options["folder"] = os.path.abspath(project)
-    request = {**options, "given": said, "version": recollect.__version__, "variables": variables()}
-    begin = socket_prefix(options["home"])
-    for name in sorted(name for name in os.listdir(folder) if name.startswith(begin))[:ATTEMPTS]:
+    options["home"] = _resolved_home(options["folder"], options["home"])
+    return {**options, "given": said, "version": recollect.__version__, "variables": variables()}
+
+
+def _sockets(home: str) -> "list[str]":
+    """Return the sockets for a location: first those of servers, then those of processes that only handle hooks."""
+    folder, begin = runtime_folder(), socket_prefix(home)
+    if not os.path.isdir(folder) or not is_private(folder):
+        return []
+    return [os.path.join(folder, name) for name in sorted(os.listdir(folder)) if name.startswith(begin)]
+
+
+def _request_answer(request: "dict[str, Any]") -> "dict[str, Any] | None":
+    """Send a request to the processes of the location; return the first answer, from one with the same settings."""
+    for path in _sockets(request["home"])[:MAX_PROCESSES]:
         try:
-            answer = _exchanged(os.path.join(folder, name), json.dumps(request).encode())
+            answer = _exchange(path, json.dumps(request).encode())
         except ConnectionError:  # the process is gone
             continue
         if answer:
@@ -89,12 +95,12 @@ def _asked(options: "dict[str, str]", given: bytes) -> "dict[str, Any] | None":
     return None
 
 
-def _within(folder: str, home: str) -> str:
+def _resolved_home(folder: str, home: str) -> str:
     """Resolve a relative path against the project folder, wherever in the project the session runs."""
     return home if "://" in home or not home.strip() else os.path.join(folder, os.path.expanduser(home))
 
 
-def _exchanged(path: str, request: bytes) -> "dict[str, Any]":
+def _exchange(path: str, request: bytes) -> "dict[str, Any]":
     import socket  # only where a process listens
 
     with socket.socket(socket.AF_UNIX) as connection:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-__all__ = ["HOOKS"]
+__all__ = ["CURSOR_HOOKS", "EVENTS", "HOOKS"]
 
 HOOKS: Mapping[str, tuple[str, int]] = {
     "SessionStart": ("session-start", 30),
@@ -12,3 +12,13 @@ HOOKS: Mapping[str, tuple[str, int]] = {
     "SessionEnd": ("session-end", 60),
 }
 """Hooks of Claude Code and Codex: the argument of `recollect hook` and the timeout in seconds."""
+CURSOR_HOOKS: Mapping[str, str] = {
+    "sessionStart": "session-start",
+    "beforeSubmitPrompt": "user-prompt",
+    "stop": "stop",
+    "preCompact": "pre-compact",
+    "sessionEnd": "session-end",
+}
+"""Hooks of Cursor: the argument of `recollect hook`."""
+EVENTS = {word: event for event, (word, _) in HOOKS.items()}
+"""The arguments of `recollect hook`, with the events of Claude Code."""

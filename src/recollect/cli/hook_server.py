@@ -1,8 +1,8 @@
-"""Handles hooks for other processes of the same user, on a Unix socket, while a home is served anyway.
+"""Server for hooks of the same user on a Unix socket, in the process of a server, or in one that exits when idle.
 
 A request names its home, workspace and agent as the options of `recollect hook` do, and is handled as that command
 would, in the home that is already open. A request for another home, or with other settings, is declined: the hook then
-does its work itself.
+runs in its own process.
 """
 
 import contextlib
@@ -19,29 +19,37 @@ from typing import Any
 
 import recollect
 from recollect.cli.hook_call import HookCall
-from recollect.cli.hook_client import TIMEOUT, is_private, socket_prefix
+from recollect.cli.hook_sockets import TIMEOUT, is_private, socket_prefix
 from recollect.cli.invocation import Invocation
 from recollect.environment import runtime_folder, variables
 from recollect.home import Home
-from recollect.wiring import shown
+from recollect.locations import shown
 
-__all__ = ["handling_hooks"]
+__all__ = ["handle_until_idle", "handling_hooks"]
 
-LARGEST = 32_000_000
+MAX_REQUEST_BYTES = 32_000_000
 """Maximum size of a request in bytes."""
+HANDLER_THREAD = "hook"
+"""Name of the threads, one for each hook."""
+HookAnswer = Callable[[HookCall], tuple[str, str]]
+"""Handles a hook; returns what belongs on stdout and on stderr."""
 _log = logging.getLogger("recollect.hooks")
 
 
 @contextmanager
 def handling_hooks(location: str, opened: Callable[[], Home]) -> Iterator[None]:
-    """Handle hooks for a home while the context lasts. Without Unix sockets, or a private folder, there are none."""
+    """Handle hooks for a home while the context lasts. Does nothing without Unix sockets or a private folder."""
     try:
-        listening, path = _listening(location)
+        listening, path = _listening(location, str(os.getpid()))
     except (OSError, AttributeError) as error:
-        _log.info("hooks do their work themselves: %s", error)
+        _log.info("hooks run in their own processes: %s", error)
         yield
         return
-    threading.Thread(target=_accept, args=(listening, location, opened), name="hooks", daemon=True).start()
+
+    def answer(hook: HookCall) -> tuple[str, str]:
+        return hook.handle(lambda: contextlib.nullcontext(opened()))
+
+    threading.Thread(target=_accept, args=(listening, location, answer), name="hooks", daemon=True).start()
     try:
         yield
     finally:
@@ -52,7 +60,27 @@ def handling_hooks(location: str, opened: Callable[[], Home]) -> Iterator[None]:
         listening.close()
 
 
-def _listening(location: str) -> tuple[socket.socket, str]:
+def handle_until_idle(location: str, minutes: float, ready: Callable[[], None]) -> None:
+    """Handle hooks for a home until idle for some minutes. The home is open only while a hook is handled."""
+    listening, path = _listening(location, f"idle{os.getpid()}")  # sorts after servers, which have the home open
+    try:
+        ready()
+        listening.settimeout(minutes * 60)
+        _accept(listening, location, _handle_in_own_home)
+    finally:
+        with contextlib.suppress(OSError):
+            os.unlink(path)
+        listening.close()
+        for thread in threading.enumerate():
+            if thread.name == HANDLER_THREAD:
+                thread.join(TIMEOUT)
+
+
+def _handle_in_own_home(hook: HookCall) -> tuple[str, str]:
+    return hook.handle(lambda: recollect.open(hook.location, settings=hook.call.settings))
+
+
+def _listening(location: str, suffix: str) -> tuple[socket.socket, str]:
     folder, begin = runtime_folder(), socket_prefix(location)
     Path(folder).mkdir(mode=0o700, parents=True, exist_ok=True)
     if not is_private(folder):
@@ -60,7 +88,7 @@ def _listening(location: str) -> tuple[socket.socket, str]:
     for name in os.listdir(folder):
         if name.startswith(begin):
             _remove_stale(os.path.join(folder, name))
-    path = os.path.join(folder, f"{begin}{os.getpid()}.sock")
+    path = os.path.join(folder, f"{begin}{suffix}.sock")
     listening = socket.socket(socket.AF_UNIX)
     try:
         with contextlib.suppress(FileNotFoundError):
@@ -87,27 +115,27 @@ def _remove_stale(path: str) -> None:
             pass
 
 
-def _accept(listening: socket.socket, location: str, opened: Callable[[], Home]) -> None:
+def _accept(listening: socket.socket, location: str, answer: HookAnswer) -> None:
     while True:
         try:
             connection, _ = listening.accept()
-        except OSError:  # closed
+        except OSError:  # closed, or idle for too long
             return
-        threading.Thread(target=_handle, args=(connection, location, opened), name="hook", daemon=True).start()
+        threading.Thread(target=_handle, args=(connection, location, answer), name=HANDLER_THREAD, daemon=True).start()
 
 
-def _handle(connection: socket.socket, location: str, opened: Callable[[], Home]) -> None:
+def _handle(connection: socket.socket, location: str, answer: HookAnswer) -> None:
     with connection:
         try:
             connection.settimeout(TIMEOUT)
-            if _is_same_user(connection) and (request := _received(connection)) is not None:
-                connection.sendall(json.dumps(_answered(request, location, opened)).encode())
-        except Exception as error:  # the hook gets no answer, and does its work itself
-            _log.warning("a hook was not handled here: %s", error)
+            if _is_same_user(connection) and (request := _receive(connection)) is not None:
+                connection.sendall(json.dumps(_output_of(request, location, answer)).encode())
+        except Exception as error:  # the hook gets no answer, and runs in its own process
+            _log.warning("a hook failed in this process, and runs in its own: %s", error)
 
 
 def _is_same_user(connection: socket.socket) -> bool:
-    """Return whether the peer is this user; where the system does not tell, the mode of the folder has to do."""
+    """Return whether the peer is this user; without SO_PEERCRED only the mode of the folder protects the socket."""
     if not hasattr(socket, "SO_PEERCRED"):
         return True
     size = struct.calcsize("3i")
@@ -115,19 +143,19 @@ def _is_same_user(connection: socket.socket) -> bool:
     return bool(user == os.getuid())
 
 
-def _received(connection: socket.socket) -> dict[str, Any] | None:
+def _receive(connection: socket.socket) -> dict[str, Any] | None:
     parts, size = [], 0
     while part := connection.recv(65_536):
         parts.append(part)
         size += len(part)
-        if size > LARGEST:
+        if size > MAX_REQUEST_BYTES:
             return None
     request = json.loads(b"".join(parts))
     return request if isinstance(request, dict) else None
 
 
-def _answered(request: dict[str, Any], location: str, opened: Callable[[], Home]) -> dict[str, str]:
-    """Return the output of the hook; empty if another home or other settings are asked for."""
+def _output_of(request: dict[str, Any], location: str, answer: HookAnswer) -> dict[str, str]:
+    """Return the output of the hook; empty if the request is for another home or other settings."""
     if request.pop("version") != recollect.__version__ or request.pop("variables") != variables():
         return {}
     names = ("home", "workspace", "agent")
@@ -135,5 +163,5 @@ def _answered(request: dict[str, Any], location: str, opened: Callable[[], Home]
     hook = HookCall(call, request["event"], request["given"], request["folder"], request.get("profile", "default"))
     if shown(hook.location, "") != shown(location, ""):
         return {}
-    out, err = hook.handle(lambda: contextlib.nullcontext(opened()))
+    out, err = answer(hook)
     return {"out": out, "err": err}

@@ -5,14 +5,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import recollect
 from recollect.cli.output import remark
 from recollect.config import Settings
 from recollect.errors import ConfigError
-from recollect.memory import Memory
-from recollect.wiring import program, project, shown
+from recollect.locations import program, project, shown
+
+if TYPE_CHECKING:
+    from recollect.memory import Memory
 
 __all__ = ["HERE", "Invocation"]
 
@@ -97,7 +99,7 @@ class Invocation:
         return shlex.join([*program(), "--home", shown(self.home), *words])
 
     @contextmanager
-    def memory(self) -> Iterator[Memory]:
+    def memory(self) -> "Iterator[Memory]":
         """Open the home and yield the memory of this call."""
         with recollect.open(self.home, settings=self.settings) as home:
             yield home.agent(self.agent, self.workspace)

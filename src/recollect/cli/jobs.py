@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from threading import Event
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -11,8 +11,10 @@ from recollect.cli.invocation import Invocation
 from recollect.cli.options import LimitOption, examples, for_home, group
 from recollect.cli.output import columns, document, heading, line, pairs, remark, safe, words
 from recollect.clock import SystemClock, iso
-from recollect.home import Home
 from recollect.model.upkeep import Change, JobStatus, Run
+
+if TYPE_CHECKING:
+    from recollect.home import Home
 
 __all__ = ["app"]
 
@@ -123,7 +125,7 @@ def watch(
             Event().wait(pause)
 
 
-def _run(home: Home, name: str | None, dry_run: bool) -> list[Run]:
+def _run(home: "Home", name: str | None, dry_run: bool) -> list[Run]:
     from rich.console import Console
 
     console = Console(stderr=True)

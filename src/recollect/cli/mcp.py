@@ -11,7 +11,6 @@ from typing import Annotated
 import typer
 
 import recollect
-from recollect.cli.hook_server import handling_hooks
 from recollect.cli.invocation import HERE, Invocation
 from recollect.cli.options import examples, with_options
 from recollect.errors import ConfigError
@@ -66,6 +65,8 @@ def mcp(
     With --workspace . the workspace is that of the project which the client names as its root, else of this folder. Due
     background jobs run meanwhile.
     """
+    from recollect.cli.hook_server import handling_hooks
+
     try:
         from recollect.compat.server_memory import serve_graph
         from recollect.mcp.server import PATIENCE, serve

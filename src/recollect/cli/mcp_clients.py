@@ -1,14 +1,12 @@
-"""The supported MCP clients: where each keeps its configuration, and how a server and hooks are written there. Pure
-functions on text; nothing here reads or writes a file.
+"""The supported MCP clients: where each keeps its configuration, and how a server is written there. Pure functions on
+text; nothing here reads or writes a file.
 """
 
-import shlex
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from recollect.cli.hook_events import HOOKS
 from recollect.cli.jsonc import drop_json, read_json, set_json
 from recollect.cli.toml import drop_toml, read_toml, set_toml
 
@@ -19,9 +17,6 @@ __all__ = [
     "connected",
     "disconnected",
     "entry_of",
-    "hook_programs",
-    "hooked",
-    "unhooked",
 ]
 
 NAME = "recollect"
@@ -48,6 +43,8 @@ class McpClient:
     """Path of the file with its hooks, relative to the home folder or to the project; None if it has none."""
     ending: int = 60
     """Seconds that its hook at the end of a session may take."""
+    flat_hooks: bool = False
+    """Whether its hooks are as those of Cursor: other names of events, no groups."""
 
     @property
     def toml(self) -> bool:
@@ -89,7 +86,13 @@ CLIENTS: Mapping[str, McpClient] = {
         hooks=".codex/hooks.json",
         ending=3,  # its maximum
     ),
-    "cursor": McpClient(title="Cursor", user=".cursor/mcp.json", project=".cursor/mcp.json"),
+    "cursor": McpClient(
+        title="Cursor",
+        user=".cursor/mcp.json",
+        project=".cursor/mcp.json",
+        hooks=".cursor/hooks.json",
+        flat_hooks=True,
+    ),
     "gemini": McpClient(title="Gemini CLI", user=".gemini/settings.json", project=".gemini/settings.json"),
     "vscode": McpClient(
         title="Visual Studio Code",
@@ -140,55 +143,6 @@ def entry_of(client: McpClient, text: str) -> Any:
     """Return the entry under our name; None if there is none."""
     servers = (read_toml if client.toml else read_json)(text).get(client.key) if _says(text) else None
     return servers.get(NAME) if isinstance(servers, Mapping) else None
-
-
-def hook_programs(text: str) -> set[str]:
-    """Return the programs that our hooks start."""
-    commands = [str(hook["command"]) for event in HOOKS for _, _, hook in _ours(text, event)]
-    return {shlex.split(command)[0] for command in commands if command.count("'") % 2 == command.count('"') % 2 == 0}
-
-
-def hooked(text: str, program: Sequence[str], options: Sequence[str], ending: int = 60) -> str:
-    """Return the settings of a client with our hooks added; other hooks stay."""
-    for event, (word, usual) in HOOKS.items():
-        seconds = ending if event == "SessionEnd" else usual
-        hook = {"type": "command", "command": shlex.join([*program, "hook", word, *options]), "timeout": seconds}
-        ours = next(_ours(text, event), None)
-        if ours is None:
-            text = set_json(text, ("hooks", event, len(_groups(text, event))), {"hooks": [hook]})
-        else:
-            place, number, known = ours
-            text = set_json(text, ("hooks", event, place, "hooks", number), {**known, **hook})
-    return text
-
-
-def unhooked(text: str) -> str:
-    """Return the settings of a client without our hooks and without containers that become empty."""
-    for event in HOOKS:
-        for place, number, _ in reversed([*_ours(text, event)]):
-            alone = len(_groups(text, event)[place]["hooks"]) == 1
-            text = drop_json(text, ("hooks", event, place) if alone else ("hooks", event, place, "hooks", number))
-            if not _groups(text, event):
-                text = drop_json(text, ("hooks", event))
-    return drop_json(text, ("hooks",)) if read_json(text).get("hooks") == {} else text
-
-
-def _ours(text: str, event: str) -> Iterator[tuple[int, int, Mapping[str, Any]]]:
-    """Yield our hooks for an event: index of the group, index in the group, and the hook."""
-    word, _ = HOOKS[event]
-    for place, group in enumerate(_groups(text, event)):
-        hooks = group.get("hooks") if isinstance(group, Mapping) else None
-        for number, hook in enumerate(hooks if isinstance(hooks, list) else ()):
-            command = str(hook.get("command")) if isinstance(hook, Mapping) else ""
-            if NAME in command and f" hook {word}" in command:
-                yield place, number, hook
-
-
-def _groups(text: str, event: str) -> list[Any]:
-    """Return the hook groups of an event; empty if the value there is not a list."""
-    hooks = read_json(text).get("hooks") if _says(text) else None
-    groups = hooks.get(event) if isinstance(hooks, Mapping) else None
-    return groups if isinstance(groups, list) else []
 
 
 def _says(text: str) -> bool:

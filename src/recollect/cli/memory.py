@@ -22,7 +22,6 @@ from recollect.cli.options import (
     one_of,
 )
 from recollect.cli.output import brief, document, line, nothing_found, pairs, remark
-from recollect.memory import conversations_have_more
 from recollect.model.entry import Category, Kind, Lifetime, Origin, Scope
 from recollect.model.operation import Remove
 from recollect.model.recall import UNANSWERED, Hit
@@ -153,6 +152,8 @@ def recall(
             min_confidence=min_confidence,
             explain=explain,
         )
+        from recollect.memory import conversations_have_more
+
         filters = (category, kind, tag, source, scope, target_agent, since, until, as_of, lifetime)
         more = (
             not call.json

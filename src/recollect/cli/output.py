@@ -11,6 +11,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from recollect.clock import iso
+from recollect.environment import styles_forced
 from recollect.model.entry import Entry, State
 
 if TYPE_CHECKING:
@@ -97,12 +98,12 @@ def counted(number: int, one: str, many: str | None = None) -> str:
 
 def on_terminal() -> bool:
     """Return whether stdout is a terminal."""
-    return _output().is_terminal
+    return not _is_plain("stdout") and _output().is_terminal
 
 
 def breadth() -> int:
     """Return the width of the output in cells."""
-    return _output().width
+    return UNCUT if _is_plain("stdout") else _output().width
 
 
 def padded(text: str, cells: int) -> str:
@@ -124,17 +125,12 @@ def short(entry_id: str) -> str:
 
 def complain(message: str) -> None:
     """Print an error as one line on stderr: what went wrong and what to do."""
-    from rich.text import Text
-
-    _errors().print(Text(f"recollect: {line(message)}"), soft_wrap=True)
+    _print("stderr", (f"recollect: {line(message)}", ""))
 
 
 def remark(message: str, *, limit: int | None = None) -> None:
     """Print a remark on stderr, separate from the results; with `limit=0` one about that limit instead."""
-    from rich.text import Text
-
-    text = "--limit 0 returns nothing; pass 1 or more" if limit == 0 else line(message)
-    _errors().print(Text(text, "dim"), soft_wrap=True)
+    _print("stderr", ("--limit 0 returns nothing; pass 1 or more" if limit == 0 else line(message), "dim"))
 
 
 def nothing_found(query: str, *, limit: int, min_confidence: float = 0.0) -> None:
@@ -145,12 +141,8 @@ def nothing_found(query: str, *, limit: int, min_confidence: float = 0.0) -> Non
 
 def said(verb: str, entry: Entry) -> None:
     """Print what was done to an entry, as one line."""
-    from rich.text import Text
-
-    parts = [Text(f"{verb} "), Text(label(entry), "bold")]
-    if entry.aliases:
-        parts.append(Text(f"  also: {', '.join(map(safe, entry.aliases))}", "dim"))
-    _output().print(Text.assemble(*parts), soft_wrap=True)
+    also = f"  also: {', '.join(map(safe, entry.aliases))}" if entry.aliases else ""
+    _print("stdout", (f"{verb} ", ""), (label(entry), "bold"), (also, "dim"))
 
 
 def shown(text: "Text") -> None:
@@ -160,16 +152,14 @@ def shown(text: "Text") -> None:
 
 def heading(title: str, facts: str = "") -> None:
     """Print a title in bold, followed by a few facts: on the same line if they fit, else below, wrapped."""
-    from rich.cells import cell_len
-    from rich.text import Text
+    if facts and not _is_plain("stdout"):
+        from rich.cells import cell_len
 
-    console = _output()
-    if facts and cell_len(title) + 2 + cell_len(facts) > console.width:
-        console.print(Text(title, "bold"), soft_wrap=True)
-        _indented(Text(facts, "dim"))
-        return
-    parts = [Text(title, "bold"), *([Text(facts, "dim")] if facts else [])]
-    console.print(Text("  ").join(parts), soft_wrap=True)
+        if cell_len(title) + 2 + cell_len(facts) > breadth():
+            _print("stdout", (title, "bold"))
+            _indented(facts, "dim")
+            return
+    _print("stdout", (title, "bold"), ("  " if facts else "", ""), (facts, "dim"))
 
 
 def holding(entry: Entry, state: State) -> str:
@@ -181,12 +171,10 @@ def holding(entry: Entry, state: State) -> str:
 
 def brief(entry: Entry, text: str, state: State) -> None:
     """Print an entry in brief: name or id, a few facts, and some text, wrapped on a terminal."""
-    from rich.text import Text
-
     facts = [entry.category or "", *(f"#{tag}" for tag in entry.tags), iso(entry.created_at)[:10], entry.origin]
     facts.append(holding(entry, state))
     heading(label(entry), "  ".join(line(fact) for fact in facts if fact))
-    _indented(Text(line(text)))
+    _indented(line(text))
 
 
 def pairs(rows: Iterable[tuple[str, str]]) -> None:
@@ -240,18 +228,33 @@ def columns(
         console.print(whole, soft_wrap=True)
 
 
-def _indented(text: "Text") -> None:
+def _indented(text: str, style: str = "") -> None:
+    if _is_plain("stdout"):
+        _print("stdout", (f"  {text}", ""))
+        return
     from rich.text import Text
 
     console = _output()
-    for row in text.wrap(console, max(console.width - 2, 20)):
+    for row in Text(text, style).wrap(console, max(console.width - 2, 20)):
         row.rstrip()
         console.print(Text("  ") + row, soft_wrap=True)
 
 
-def _errors() -> "Console":
-    sys.stdout.flush()  # keep the order of stdout and stderr
-    return _console("stderr")
+def _print(stream: str, *parts: tuple[str, str]) -> None:
+    """Print texts with their styles as one unwrapped line; without loading `rich` if there are no styles."""
+    if stream == "stderr":
+        sys.stdout.flush()  # keep the order of stdout and stderr
+    if _is_plain(stream):
+        print("".join(text for text, _ in parts), file=getattr(sys, stream), flush=True)
+        return
+    from rich.text import Text
+
+    _console(stream).print(Text.assemble(*parts), soft_wrap=True)
+
+
+def _is_plain(stream: str) -> bool:
+    """Return whether a stream has neither a width nor styles; `rich` decides for the others."""
+    return not getattr(sys, stream).isatty() and not styles_forced()
 
 
 def _output() -> "Console":

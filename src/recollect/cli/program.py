@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 from recollect.cli.argv import separate_text
 from recollect.cli.exit_codes import exit_code
-from recollect.cli.hook_call import handle
 from recollect.cli.hook_client import plain_options
 from recollect.cli.invocation import Invocation
 from recollect.cli.messages import for_shell
 from recollect.cli.output import complain, remark
 from recollect.cli.streams import drop, nowhere
 from recollect.errors import RecollectError
+from recollect.model.vault import FILES_LOG
 
 if TYPE_CHECKING:
     import typer
@@ -33,10 +33,14 @@ LINE = 200
 
 
 class _StderrHandler(logging.Handler):
-    """Prints log records of the library to stderr, each as one terminal-safe line."""
+    """Prints log records of the library to stderr, each as one terminal-safe line.
+
+    Problems with files of the vault are left out: `vault` and `doctor` name them, and no other command repeats them.
+    """
 
     def emit(self, record: logging.LogRecord) -> None:
-        remark(for_shell(record.getMessage()))
+        if record.name != FILES_LOG:
+            remark(for_shell(record.getMessage()))
 
 
 def run() -> int:
@@ -89,12 +93,17 @@ def _parsed(words: list[str]) -> int:
     """Run a command with Typer."""
     import typer
 
-    from recollect.cli.app import app_with
+    from recollect.cli.app import app_with, overview
 
+    command = _command(words)
+    of_all = not HELP.isdisjoint(words[: words.index(command)] if command else words)
+    app = overview() if of_all else app_with(command)
+    if HELP.isdisjoint(words):
+        import recollect.wiring  # noqa: F401  # what nearly every command loads is no garbage, either
     gc.freeze()
     gc.enable()
     try:
-        program = _listed(typer.main.get_command(app_with(None if HELP.intersection(words) else _command(words))))
+        program = _listed(typer.main.get_command(app))
         return program.main(separate_text(program, words), prog_name="recollect", standalone_mode=False) or 0
     except typer.TyperException as error:  # a misspelt option, a missing argument
         complain(_usage(error))
@@ -103,6 +112,9 @@ def _parsed(words: list[str]) -> int:
 
 def _hook(event: str, *, folder: str = "", profile: str = "default", **given: str) -> int:
     """Handle a hook as `connect` writes it, without Typer, which takes longer to load than a hook to run."""
+    from recollect.cli.hook_call import handle
+
+    given.pop("keep-running", None)  # no process could be started
     handle(event, Invocation.read("hook", json=False, **given), folder, profile)
     return 0
 

@@ -26,7 +26,7 @@ def one_line(revision: Revision) -> str:
         case "rename":
             return line(f"{before.get('name') or 'no name'} -> {after['name']}")
         case "alias":
-            return line(f"also {after['alias']}")
+            return line(f"also {after['alias']}" if after else f"no longer {before['alias']}")
         case "add":
             return line(f"{_named(after)}{after['content']}")
         case "remove":

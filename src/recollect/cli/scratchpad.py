@@ -1,17 +1,19 @@
 """Scratchpads of conversations from the command line: JSON values by key."""
 
 import json
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from recollect import Scratchpad
 from recollect.cli.conversation import ConversationId, conversation_of
 from recollect.cli.invocation import Invocation
 from recollect.cli.options import examples, for_agent, group
 from recollect.cli.output import columns, document, line, remark, safe
 from recollect.errors import NotFound
-from recollect.memory import Memory
+
+if TYPE_CHECKING:
+    from recollect import Scratchpad
+    from recollect.memory import Memory
 
 __all__ = ["app"]
 
@@ -97,7 +99,7 @@ def clear(
         typer.echo(f"removed {removed}")
 
 
-def _pad(mem: Memory, conversation: str, owner: str | None) -> Scratchpad:
+def _pad(mem: "Memory", conversation: str, owner: str | None) -> "Scratchpad":
     if owner is None:
         return conversation_of(mem, conversation).scratchpad
     return mem.conversations.scratchpad(conversation, owner)

@@ -11,13 +11,12 @@ from urllib.parse import urlsplit
 import typer
 
 import recollect
-from recollect.cli.hook_server import handling_hooks
 from recollect.cli.invocation import Invocation
 from recollect.cli.options import examples, for_agent
 from recollect.cli.output import document, safe
 from recollect.config import Settings
 from recollect.errors import ConfigError
-from recollect.wiring import shown
+from recollect.locations import shown
 
 __all__ = ["app"]
 
@@ -63,6 +62,7 @@ def serve(
     location = shown(call.home)
     settings = replace(call.settings, home=location, workspace=call.workspace, agent=call.agent, server=server)
     try:
+        from recollect.cli.hook_server import handling_hooks
         from recollect.rest import serving
 
         with ExitStack() as stack:

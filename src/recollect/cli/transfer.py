@@ -7,7 +7,7 @@ from contextlib import contextmanager, redirect_stdout
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -18,9 +18,11 @@ from recollect.cli.output import columns, counted, document, line, remark, safe
 from recollect.cli.progress import progress
 from recollect.cli.watching import watch
 from recollect.errors import Invalid, NotFound, RecollectError
-from recollect.home import Home
+from recollect.locations import shown, without_password
 from recollect.model.transfer import Format, Imported
-from recollect.wiring import shown, without_password
+
+if TYPE_CHECKING:
+    from recollect.home import Home
 
 __all__ = ["app", "imported"]
 
@@ -148,7 +150,7 @@ def move(
 
 
 @contextmanager
-def _input(home: Home, call: Invocation, path: Path) -> Iterator[tuple[Path, Callable[[str], str]]]:
+def _input(home: "Home", call: Invocation, path: Path) -> Iterator[tuple[Path, Callable[[str], str]]]:
     """Yield the file to read, and a function that replaces its temporary name in messages."""
     if path != STREAM:
         yield path, str
@@ -162,7 +164,7 @@ def _input(home: Home, call: Invocation, path: Path) -> Iterator[tuple[Path, Cal
         yield file, lambda text: text.replace(str(file), "the input").replace(file.name, "the input")
 
 
-def _refuse_nothing(home: Home, location: str) -> None:
+def _refuse_nothing(home: "Home", location: str) -> None:
     """Raise NotFound if the source is empty, because its location is then probably misspelt."""
     if not home.workspaces() and not home.stats().agents and not home.tokens.list(include_revoked=True):
         raise NotFound(f"nothing is stored in {shown(location)}; check the location")

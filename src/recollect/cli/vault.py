@@ -1,5 +1,8 @@
 """The vault from the command line: sync, layouts, git history, and instructions for agents that write files."""
 
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict
 from threading import Event
 from typing import Annotated
 
@@ -11,9 +14,14 @@ from recollect.cli.options import LimitOption, examples, for_agent, group
 from recollect.cli.output import columns, counted, document, line, remark, safe
 from recollect.cli.transfer import imported
 from recollect.clock import iso
-from recollect.model.vault import SyncReport
+from recollect.model.vault import Problem, SyncReport
 
 __all__ = ["app"]
+
+LISTED = 20
+"""How many files that were written or deleted are named."""
+ALIKE = 3
+"""How many files with the same problem are named."""
 
 app = group("Sync notes with markdown files that people and agents edit.")
 
@@ -30,6 +38,24 @@ def sync(call: Invocation) -> None:
     else:
         _print_report(report)
         print(f"vault: {safe(str(vault.folder))}")
+
+
+@app.command(epilog=examples("vault status"))
+@for_agent
+def status(call: Invocation) -> None:
+    """Compare files and notes, and name the files that are not taken in, with the reason. Read-only."""
+    with recollect.open(call.home) as home:
+        vault = home.vault(call.workspace)
+        found, folder = vault.status(), str(vault.folder)
+    if call.json:
+        document({"folder": folder, "layout": vault.layout, **asdict(found)})
+        return
+    print(f"vault: {safe(folder)}")
+    print(f"layout: {vault.layout}, {counted(found.files, 'file')}, {counted(found.notes, 'note')}")
+    if found.edited or found.changed:
+        print(f"next sync: reads {counted(found.edited, 'file')}, writes {counted(found.changed, 'note')}")
+    for problem in found.problems:
+        remark(str(problem))
 
 
 @app.command(epilog=examples("vault watch --seconds 1"))
@@ -152,13 +178,25 @@ def history(
 
 
 def _print_report(report: SyncReport) -> None:
-    for name in report.written:
-        print(f"wrote {safe(name)}")
-    for name in report.deleted:
-        print(f"deleted {safe(name)}")
+    for what, names in (("wrote", report.written), ("deleted", report.deleted)):
+        for name in names[:LISTED]:
+            print(f"{what} {safe(name)}")
+        if len(names) > LISTED:
+            print(f"{what} {counted(len(names) - LISTED, 'more file')}")
     figures = (("added", report.added), ("changed", report.changed), ("removed", report.removed))
     changes = ", ".join(f"{what} {number}" for what, number in figures if number)
     if changes:
         print(f"from the files: {changes}")
-    for problem in report.problems:
-        remark(str(problem))
+    _print_problems(report.problems)
+
+
+def _print_problems(problems: Sequence[Problem]) -> None:
+    """Print what was left out; files with the same reason are counted from a certain number on."""
+    alike = Counter(problem.message for problem in problems)
+    printed = Counter[str]()
+    for problem in problems:
+        printed[problem.message] += 1
+        if printed[problem.message] <= ALIKE:
+            remark(str(problem))
+        elif printed[problem.message] == alike[problem.message]:
+            remark(f"{counted(alike[problem.message] - ALIKE, 'more file')}: {problem.message}")

@@ -1,7 +1,7 @@
-"""Import of a folder that grows: look at its files again and again, and import those that have changed.
+"""Continuous import: polls a folder and imports the files that changed.
 
-Nothing is kept between two runs but what is stored: an import adds only what is new. A file counts as imported once its
-import has returned, so a failed one is tried again.
+No state is kept between runs, because imports are idempotent. A file counts as imported once its import has returned,
+so a failed one is retried.
 """
 
 import os
@@ -17,10 +17,10 @@ from recollect.model.transfer import Format, Imported
 
 __all__ = ["watch"]
 
-EVERY = 1.0
-"""Seconds between two looks."""
+POLL_INTERVAL = 1.0
+"""Seconds between two polls."""
 BY_FILE = (Format.CLAUDE_CODE, Format.CODEX)
-"""Formats whose files are imported one by one; of others the whole path is."""
+"""Formats whose files are imported one by one; for other formats, the whole path is."""
 
 States = dict[Path, tuple[int, int, int]]
 """Size, modification time and inode of each file."""
@@ -29,21 +29,21 @@ States = dict[Path, tuple[int, int, int]]
 def watch(path: Path, import_: Callable[[Path, Format | None], Imported], show: Callable[[Imported], None]) -> None:
     """Import the path now and whenever its files change, until SIGINT or SIGTERM.
 
-    Raises what the first import raises; later errors are printed, and the import is tried again.
+    Raises the errors of the first import; later ones are printed, and the import is retried.
     """
-    with _stopped() as stop:
+    with _stop_event() as stop:
         seen = _states(path)
         first = import_(path, None)
         show(first)
         remark(f"watching {counted(len(seen), 'file')} in {safe(str(path))}; Ctrl-C ends")
         failures: dict[Path, str] = {}
-        while not stop.wait(EVERY):
+        while not stop.wait(POLL_INTERVAL):
             for part, states in _changed(path, first.format, seen):
                 try:
                     done = import_(part, first.format)
                 except RecollectError as error:
                     if failures.get(part) != str(error):
-                        remark(f"{error}; it is tried again")
+                        remark(f"{error}; retrying")
                     failures[part] = str(error)
                     continue
                 seen.update(states)
@@ -53,7 +53,7 @@ def watch(path: Path, import_: Callable[[Path, Format | None], Imported], show: 
 
 
 def _changed(path: Path, kind: Format, seen: States) -> list[tuple[Path, States]]:
-    """Return what is to be imported because files have changed, with their states."""
+    """Return the paths to import because files changed, with the states of these files."""
     found = _states(path)
     new = {file: state for file, state in found.items() if seen.get(file) != state}
     if kind in BY_FILE:
@@ -78,16 +78,16 @@ def _states(path: Path) -> States:
 
 
 @contextmanager
-def _stopped() -> Iterator[threading.Event]:
+def _stop_event() -> Iterator[threading.Event]:
     """Yield an event that is set by SIGINT or SIGTERM, so that a running import ends first; a second one interrupts."""
     stop = threading.Event()
 
-    def end(number: int, frame: object) -> None:
+    def on_signal(number: int, frame: object) -> None:
         if stop.is_set():
             raise KeyboardInterrupt
         stop.set()
 
-    before = {number: signal.signal(number, end) for number in (signal.SIGINT, signal.SIGTERM)}
+    before = {number: signal.signal(number, on_signal) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield stop
     finally:

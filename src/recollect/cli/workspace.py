@@ -1,6 +1,7 @@
 """Workspaces and their agents from the command line."""
 
 import sys
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
@@ -9,8 +10,10 @@ import recollect
 from recollect.cli.invocation import Invocation
 from recollect.cli.options import examples, for_home, group
 from recollect.cli.output import columns, document, remark, safe
+from recollect.clock import iso
 from recollect.errors import Invalid
-from recollect.wiring import is_single_file, shown
+from recollect.locations import is_single_file, shown
+from recollect.model.stats import AgentCounts
 
 __all__ = ["app"]
 
@@ -20,15 +23,19 @@ app = group("List and delete workspaces, the projects of a home.")
 @app.command(name="list", epilog=examples("workspace list"))
 @for_home
 def list_(call: Invocation) -> None:
-    """List the workspaces that hold data, with their agents."""
+    """List the workspaces that hold data: agents, entries, conversations and the last change, newest first."""
     with recollect.open(call.home) as home:
-        known = {name: home.agents(name) for name in home.workspaces()}
+        known: dict[str, list[AgentCounts]] = {name: [] for name in home.workspaces()}
+        for one in home.counts():
+            known.setdefault(one.workspace, []).append(one)
     if call.json:
-        document(known)
+        document({name: {one.agent: one for one in agents} for name, agents in known.items()})
     elif not known:
         remark("no workspaces yet")
     else:
-        columns(("workspace", "agents"), [(safe(name), safe(", ".join(agents))) for name, agents in known.items()])
+        rows = sorted(known.items(), key=lambda item: -_last_change(item[1]))
+        header = ("workspace", "agents", "entries", "conversations", "last change")
+        columns(header, [_row(name, agents) for name, agents in rows])
 
 
 @app.command()
@@ -50,6 +57,17 @@ def delete(
         document(None)
     else:
         typer.echo(f"deleted {safe(name)}")
+
+
+def _last_change(agents: Sequence[AgentCounts]) -> int:
+    return max((one.last_change or 0 for one in agents), default=0)
+
+
+def _row(name: str, agents: Sequence[AgentCounts]) -> tuple[str, ...]:
+    entries, talks = sum(one.entries for one in agents), sum(one.conversations for one in agents)
+    last = _last_change(agents)
+    named = ", ".join(one.agent for one in agents)
+    return safe(name), safe(named), f"{entries:,}", f"{talks:,}", iso(last)[:10] if last else ""
 
 
 def _ask(call: Invocation, name: str) -> None:

@@ -18,7 +18,7 @@ from mcp.shared.exceptions import MCPError
 from mcp.types import ListRootsRequest, ListRootsResult, NotificationParams
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 
-from recollect.wiring import project
+from recollect.locations import project
 
 __all__ = ["ClientRoots"]
 
