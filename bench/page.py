@@ -56,6 +56,32 @@ SCROLLED = """() => new Promise((done) => {
 })"""
 
 
+# The time that each of 30 zoom steps takes until the picture is drawn; the timeline is drawn by the step itself.
+ZOOMED = """() => {
+    const times = [], keys = [..."+++++-----"];
+    for (let step = 0; step < 30; step++) {
+        const began = performance.now();
+        document.dispatchEvent(new KeyboardEvent("keydown", { key: keys[step % 10], bubbles: true }));
+        times.push(performance.now() - began);
+    }
+    return times;
+}"""
+# Frames while the graph is zoomed by the wheel: the picture is drawn once per frame.
+WHEELED = """() => new Promise((done) => {
+    const canvas = document.querySelector("canvas"), gaps = [];
+    let last = performance.now(), frames = 0;
+    const step = () => {
+        const now = performance.now();
+        gaps.push(now - last);
+        last = now;
+        canvas.dispatchEvent(new WheelEvent("wheel", { deltaY: frames % 40 < 20 ? -30 : 30, cancelable: true }));
+        if (++frames < 120) requestAnimationFrame(step);
+        else done(gaps.slice(1));
+    };
+    requestAnimationFrame(step);
+})"""
+
+
 SIZE = """performance.getEntriesByType("resource").filter((one) => one.name.includes("/static/"))
     .reduce((sum, one) => sum + one.decodedBodySize, 0)"""
 
@@ -113,14 +139,32 @@ def measure(browser: Browser, url: str) -> None:
     for name, times in (("first view", first), ("results after a key", typed), ("a frame of scrolling", gaps)):
         print(f"{name:22}{statistics.median(times):8.0f} ms   worst {max(times):.0f} ms")
     print(f"an entry opened       {entry:8.0f} ms")
+    pictures(page, url)
     print(f"of the results 60 ms are the pause after a key; {rows} rows exist after {top:,} pixels")
+
+
+def pictures(page: Page, url: str) -> None:
+    began = time.perf_counter()
+    page.goto(f"{url}/#/timeline")
+    page.locator("svg.timeline").wait_for()
+    print(f"timeline of all       {(time.perf_counter() - began) * 1000:8.0f} ms")
+    zoomed = page.evaluate(ZOOMED)
+    print(f"a step of its zoom    {statistics.median(zoomed):8.1f} ms   worst {max(zoomed):.1f} ms")
+    began = time.perf_counter()
+    page.goto(f"{url}/#/graph")
+    page.locator("canvas[data-laid]").wait_for()
+    laid = int(page.locator("canvas").get_attribute("data-laid") or 0)
+    print(f"graph settled         {(time.perf_counter() - began) * 1000:8.0f} ms   of it layout {laid} ms")
+    print(f"the graph has         {page.locator('.page .hint').first.text_content()}")
+    gaps = page.evaluate(WHEELED)
+    print(f"a frame of its zoom   {statistics.median(gaps):8.0f} ms   worst {max(gaps):.0f} ms")
 
 
 def first_view(browser: Browser, url: str) -> float:
     context = browser.new_context(viewport={"width": 1280, "height": 800})
     page = context.new_page()
     began = time.perf_counter()
-    page.goto(url)
+    page.goto(f"{url}/#/memory")
     page.locator(".entry-row").first.wait_for()
     taken = (time.perf_counter() - began) * 1000
     context.close()
@@ -129,7 +173,7 @@ def first_view(browser: Browser, url: str) -> float:
 
 def opened(browser: Browser, url: str) -> Page:
     page = browser.new_context(viewport={"width": 1280, "height": 800}).new_page()
-    page.goto(url)
+    page.goto(f"{url}/#/memory")
     page.locator(".entry-row").first.wait_for()
     return page
 

@@ -1,4 +1,7 @@
-"""Takes the screenshots of docs/page.md, one per view of the demo memory. Run by scripts/screenshots."""
+"""Takes the screenshots of docs/page.md, one per view of the demo memory. Run by scripts/screenshots.
+
+Arguments are the names of those to take; without one, all are taken.
+"""
 
 import re
 import shutil
@@ -54,7 +57,7 @@ def editing(page: Page) -> None:
 
 def conversation(page: Page) -> None:
     """Show a transcript with a tool call and a compaction expanded."""
-    page.locator(".entry-row", has_text="morning-support").click()
+    page.locator(".entry-row", has_text="Good morning").click()
     page.get_by_text("Called list_tickets").click()
     page.locator(".transcript").evaluate("node => node.scrollIntoView()")
     page.get_by_text("a summary stands for").click()
@@ -66,12 +69,24 @@ def upkeep(page: Page) -> None:
     page.get_by_role("row", name="consolidate").wait_for()
 
 
+def timeline(page: Page) -> None:
+    """Wait for the items."""
+    page.locator(".timeline .item").first.wait_for()
+
+
+def graph(page: Page) -> None:
+    """Wait for the layout, and select the most connected note."""
+    page.locator("canvas[data-laid]").wait_for()
+    page.locator("canvas").focus()
+
+
 def nothing(page: Page) -> None:
     """Wait for the content of the view."""
     page.locator(".entry-row, .card, .welcome").first.wait_for()
 
 
 SHOTS: list[tuple[str, str, str, dict[str, int], Callable[[Page], None]]] = [
+    ("overview", "#/overview", "light", WIDE, lambda page: page.locator(".net").wait_for()),
     ("memory", "#/memory", "light", WIDE, search),
     (
         "memory-dark",
@@ -84,11 +99,14 @@ SHOTS: list[tuple[str, str, str, dict[str, int], Callable[[Page], None]]] = [
     ("entry-edit", "#/memory/refunds", "dark", WIDE, editing),
     ("working-notes", "#/memory?scope=conversation", "light", WIDE, nothing),
     ("conversation", "#/conversations", "light", WIDE, conversation),
+    ("timeline", "#/timeline", "light", WIDE, timeline),
+    ("graph", "#/graph", "light", WIDE, graph),
     ("context", "#/context?command=refund+an+order&budget=300", "light", WIDE, nothing),
     ("reminders", "#/reminders", "light", WIDE, lambda page: page.get_by_text("Ask the carrier again").wait_for()),
     ("upkeep", "#/upkeep", "dark", WIDE, upkeep),
     ("empty", "#/memory?agent=new-agent", "light", WIDE, nothing),
     ("phone", "#/memory", "light", PHONE, nothing),
+    ("phone-graph", "#/graph", "dark", PHONE, graph),
     ("phone-entry", "#/memory/web%20shop", "dark", PHONE, lambda page: page.locator(".content").wait_for()),
 ]
 
@@ -124,6 +142,8 @@ def take(url: str) -> None:
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=FLAGS)
         for name, where, scheme, size, act in SHOTS:
+            if sys.argv[1:] and name not in sys.argv[1:]:
+                continue
             context = browser.new_context(viewport=size, color_scheme=scheme, locale="en-GB", reduced_motion="reduce")  # type: ignore[arg-type]
             page = context.new_page()
             page.route("**/v1/session*", somewhere_else)

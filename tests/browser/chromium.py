@@ -9,6 +9,7 @@ from playwright.sync_api import BrowserContext, Page, sync_playwright
 FLAGS = [
     *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"),
     *("--disable-component-update", "--disable-sync"),
+    "--process-per-site",  # the pages of one context share a process; to start one takes longer than to load the page
 ]
 PATIENCE = 60_000
 """Milliseconds; only a test that fails waits so long."""
@@ -45,12 +46,14 @@ class Chromium:
         )
         context.set_default_timeout(PATIENCE)
         context.add_init_script(WATCH)
+        if not options:
+            _keep_process(context)
         return context
 
     def take_back(self, page: Page) -> None:
         """Close a page that was opened without options, and keep its context if it can be made as new."""
         context = page.context
-        if self._clean or len(context.pages) != 1 or page.evaluate(HAS_OTHER_CLOCK):
+        if self._clean or context.pages[1:] != [page] or page.evaluate(HAS_OTHER_CLOCK):
             context.close()
             return
         session = context.new_cdp_session(page)
@@ -63,3 +66,11 @@ class Chromium:
         """End the browser."""
         self._browser.close()
         self._playwright.stop()
+
+
+def _keep_process(context: BrowserContext) -> None:
+    """Open an empty page of the site 127.0.0.1, whose process the pages of the tests use one after the other."""
+    page = context.new_page()
+    page.route("**/*", lambda route: route.fulfill(body="", content_type="text/html"))
+    page.goto("http://127.0.0.1:1/")
+    page.unroute_all()

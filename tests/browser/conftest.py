@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -71,22 +72,30 @@ def server(tmp_path: Path) -> Iterator[Server]:
 
 
 @pytest.fixture
-def visit(chromium: Chromium) -> Iterator[Callable[..., Page]]:
+def serve() -> Iterator[Callable[..., Server]]:
+    """`serve(home)` starts a server that stops after the pages of the test are closed, so it refuses no request."""
+    with ExitStack() as running:
+        yield lambda home, chosen=None: running.enter_context(serving(home, chosen))
+
+
+@pytest.fixture
+def visit(chromium: Chromium, serve: object) -> Iterator[Callable[..., Page]]:
     """`visit(server, "#/memory")` opens the page there, in a browser that knows nothing yet.
 
-    What must see all that the page does is set up by `prepare`.
+    It closes its pages before what `serve` started stops. What must see all that the page does is set up by `prepare`.
     """
     opened: list[tuple[Page, list[str], list[str], bool]] = []
 
     def go(
         server: Server,
-        where: str = "",
+        where: str = "#/memory",
         *,
         allowed: tuple[str, ...] = (),
         prepare: Callable[[Page], object] = lambda page: None,
         **options: Any,
     ) -> Page:
         page = chromium.context(**options).new_page()
+        page.bring_to_front()  # a page of an earlier test may have been the active one until it was closed
         wrong: list[str] = []
         page.on("console", lambda message: wrong.append(message.text) if message.type == "error" else None)
         page.on("pageerror", lambda error: wrong.append(str(error)))

@@ -14,7 +14,7 @@ Visit = Callable[..., Page]
 VIEWS = [
     *("#/memory?q=deploy", "#/memory/web%20shop", "#/memory/deploy%20day", "#/memory/entry/new", "#/memory?in=trash"),
     *("#/memory?agent=nobody", "#/conversations", "#/review", "#/context?command=refund&budget=150", "#/reminders"),
-    "#/upkeep",
+    *("#/timeline", "#/timeline?as=table", "#/graph", "#/graph?as=list", "#/upkeep"),
 ]
 LOOK = (Path(__file__).parent / "look.js").read_text(encoding="utf-8")
 """Finds texts that stand out too little, and controls without a name or an edge."""
@@ -66,13 +66,14 @@ def test_the_keyboard_alone_finds_corrects_and_takes_back(demo: Server, visit: V
     press("Escape")
     press("g")
     press("c")
-    expect(page.get_by_label("Search what was said")).to_be_visible()
+    expect(page.get_by_label("Search messages")).to_be_visible()
     assert page.get_by_role("link", name="Conversations").get_attribute("aria-current") == "page"
 
 
 def test_the_focus_can_be_seen(demo: Server, visit: Visit) -> None:
     page = visit(demo)
     expect(page.locator(".entry-row").first).to_be_visible()
+    assert page.evaluate("[document.hasFocus(), document.activeElement.tagName]") == [True, "BODY"]
     page.keyboard.press("Tab")
     expect(page.get_by_role("button", name="Skip to content")).to_be_focused()
     for _ in range(12):
@@ -101,7 +102,23 @@ def test_on_a_phone_one_thing_is_shown_at_a_time_and_nothing_is_cut_off(demo: Se
     expect(page.get_by_label("Kind")).to_be_hidden()
     page.get_by_role("button", name="Filters").tap()
     expect(page.get_by_label("Kind")).to_be_visible()
+    page.set_viewport_size({"width": 320, "height": 640})
     for view in VIEWS:
         page.goto(f"{demo.url}/{view}")
         page.locator(".waiting").wait_for(state="hidden")
-        assert (view, page.evaluate("document.documentElement.scrollWidth")) == (view, 390)
+        assert (view, page.evaluate("document.documentElement.scrollWidth")) == (view, 320)
+
+
+def test_on_a_tablet_the_links_to_all_views_are_in_sight(demo: Server, visit: Visit) -> None:
+    page = visit(demo, locale="pt-BR", viewport={"width": 1024, "height": 700})
+    links = page.locator("#nav a")
+    expect(links).to_have_count(9)
+    for link in links.all():
+        expect(link).to_be_in_viewport(ratio=1)
+
+
+def test_the_selects_for_workspace_agent_and_language_have_visible_labels(demo: Server, visit: Visit) -> None:
+    page = visit(demo)
+    for label in ("Agent", "Language"):
+        expect(page.locator("#tools label", has_text=label)).to_be_visible()
+        expect(page.get_by_label(label, exact=True)).to_be_visible()

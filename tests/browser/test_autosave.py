@@ -10,10 +10,11 @@ from typing import Any
 
 import pytest
 from playwright.sync_api import Page, Route
-from surfaces.server import Server, serving, settings
+from surfaces.server import Server, settings
 
 import recollect
 
+Serve = Callable[..., Server]
 Visit = Callable[..., Page]
 Talk = list[dict[str, Any]]
 
@@ -157,8 +158,8 @@ def test_closing_a_talk_that_was_set_idle_elsewhere_tells_that_there_is_no_hand_
     page = chat(server, visit)
     conversations = server.home.agent("ana").conversations
     conversations.get(conversations.list()[0].id).idle()
-    told = page.evaluate("() => window.saving.close().then(() => 'closed', String)")
-    assert "without a hand-off" in told
+    received = page.evaluate("() => window.saving.close().then(() => 'closed', String)")
+    assert "without a hand-off" in received
     assert server.home.agent("ana").list() == []
 
 
@@ -183,20 +184,21 @@ def test_of_a_message_only_what_was_said_is_saved(server: Server, visit: Visit) 
 
 @pytest.mark.parametrize("tokens", [False, True])
 def test_a_page_of_another_origin_saves_closes_and_recovers(
-    tmp_path: Path, visit: Visit, elsewhere: str, tokens: bool
+    tmp_path: Path, serve: Serve, visit: Visit, elsewhere: str, tokens: bool
 ) -> None:
     chosen = settings(origins=elsewhere, require_token=tokens)
-    with recollect.open(tmp_path / "memory.db") as home, serving(home, chosen) as server:
-        token = home.tokens.create("page", right="write")[1] if tokens else None
-        page = chat(server, visit, origin=elsewhere, token=token)
-        assert page.evaluate("() => [window.origin, ...window.told]") == [elsewhere, "saved"]
-        assert page.evaluate("() => window.saving.recover()")["chatId"] == "chat-7"
-        page.evaluate("() => window.talk.push({ role: 'user', text: 'Thank you.' })")
-        leave(page, server, lambda: len(said(server)) == 3)
-        assert said(server)[2:] == ["Thank you."]
-        page = chat(server, visit, [*TALK, {"role": "user", "text": "Bye."}], origin=elsewhere, token=token)
-        page.evaluate("() => window.saving.close()")
-        assert "handoffs" in {entry.category for entry in home.agent("ana").list()}
+    home = recollect.open(tmp_path / "memory.db")
+    server = serve(home, chosen)
+    token = home.tokens.create("page", right="write")[1] if tokens else None
+    page = chat(server, visit, origin=elsewhere, token=token)
+    assert page.evaluate("() => [window.origin, ...window.told]") == [elsewhere, "saved"]
+    assert page.evaluate("() => window.saving.recover()")["chatId"] == "chat-7"
+    page.evaluate("() => window.talk.push({ role: 'user', text: 'Thank you.' })")
+    leave(page, server, lambda: len(said(server)) == 3)
+    assert said(server)[2:] == ["Thank you."]
+    page = chat(server, visit, [*TALK, {"role": "user", "text": "Bye."}], origin=elsewhere, token=token)
+    page.evaluate("() => window.saving.close()")
+    assert "handoffs" in {entry.category for entry in home.agent("ana").list()}
 
 
 def test_a_page_of_an_origin_that_is_not_listed_does_not_get_the_script(

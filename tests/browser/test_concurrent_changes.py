@@ -119,11 +119,11 @@ def test_links_of_the_open_entry_follow_what_others_write(server: Server, visit:
     memory = server.home.agent("default")
     memory.remember("See [[later]].", name="first")
     page = visit(server, "#/memory/first")
-    expect(page.get_by_text("Leads nowhere")).to_be_visible()
+    expect(page.get_by_text("Broken links")).to_be_visible()
     memory.remember("It goes on from [[first]].", name="second")
     expect(page.get_by_text("Linked from")).to_be_visible()
     memory.remember("Now it is there.", name="later")
-    expect(page.get_by_text("Leads nowhere")).to_have_count(0)
+    expect(page.get_by_text("Broken links")).to_have_count(0)
     expect(page.locator(".content").get_by_role("link", name="later")).to_be_visible()
 
 
@@ -137,7 +137,7 @@ def test_the_offer_of_what_changed_stays_until_it_is_shown(server: Server, visit
     list_.evaluate("node => node.scrollTop = 2000")
     expect(rows.filter(has_text="Entry number 378.")).to_be_visible()
     memory.remember("A new one.")
-    offer = page.get_by_role("button", name="Something changed: show it")
+    offer = page.get_by_role("button", name="New changes: show them")
     expect(offer).to_be_visible()
     page.wait_for_function("""() => {
         const list = document.querySelector(".endless");
@@ -182,7 +182,7 @@ def test_another_agent_is_shown_without_anything_of_the_one_before(server: Serve
     page.route("**/v1/feed*", lambda route: held.append(route))
     page.get_by_label("Agent").select_option("bob")
     expect(page.get_by_role("status").filter(has_text="Loading…")).to_be_visible()
-    expect(page.get_by_text("Not saved. What you typed is there when you come back.")).to_be_visible()
+    expect(page.get_by_text("Not saved. Your draft is here when you come back.")).to_be_visible()
     expect(page.locator("form")).to_have_count(0)
     expect(page.locator(".entry-row")).to_have_count(0)
     page.clock.run_for(1_000)
@@ -211,7 +211,7 @@ def test_a_form_that_is_left_for_another_view_says_that_nothing_was_saved(server
     page.get_by_role("button", name="Edit").click()
     page.get_by_label("Text", exact=True).fill("Half a thought.")
     page.get_by_role("link", name="Conversations").click()
-    expect(page.get_by_text("Not saved. What you typed is there when you come back.")).to_be_visible()
+    expect(page.get_by_text("Not saved. Your draft is here when you come back.")).to_be_visible()
 
 
 def test_times_go_on_while_the_page_is_open(server: Server, visit: Visit) -> None:

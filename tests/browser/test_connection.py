@@ -11,10 +11,11 @@ from typing import NamedTuple
 
 from playwright.sync_api import Error, Page, Route, expect
 from surfaces.command import Command
-from surfaces.server import Server, serving
+from surfaces.server import Server
 
 import recollect
 
+Serve = Callable[..., Server]
 Visit = Callable[..., Page]
 
 
@@ -29,9 +30,13 @@ def test_what_another_process_writes_appears_without_reloading(server: Server, v
     expect(page.locator(".content")).to_have_text("Changed by another process.")
 
 
-def test_what_another_process_does_to_the_account_appears_without_reloading(visit: Visit, tmp_path: Path) -> None:
+def test_what_another_process_does_to_the_account_appears_without_reloading(
+    tmp_path: Path, serve: Serve, visit: Visit
+) -> None:
     where = tmp_path / "home"  # the account has a file of its own there
-    with recollect.open(where) as home, serving(home) as server, recollect.open(where) as elsewhere:
+    home = recollect.open(where)
+    server = serve(home)
+    with recollect.open(where) as elsewhere:
         home.agent("default").remember("Short answers.", name="style", scope="account")
         page = visit(server, "#/memory/style")
         expect(page.locator(".content")).to_have_text("Short answers.")
@@ -40,7 +45,6 @@ def test_what_another_process_does_to_the_account_appears_without_reloading(visi
         expect(page.locator(".content")).to_have_text("Long answers.")
         other.remember("Tea, no coffee.", scope="account")
         expect(page.locator(".entry-row").first).to_contain_text("Tea, no coffee.")
-        page.close()  # before the server stops, so that no request is refused
 
 
 def test_what_is_written_before_the_feed_begins_is_not_missed(server: Server, visit: Visit) -> None:
@@ -80,7 +84,7 @@ def test_what_changes_while_one_reads_further_down_does_not_move_the_list(server
     page.locator(".endless").evaluate("node => node.scrollTop = 2000")
     expect(page.locator(".entry-row", has_text="Entry number 38.")).to_be_visible()
     memory.remember("A new one.")
-    page.get_by_role("button", name="Something changed: show it").click()
+    page.get_by_role("button", name="New changes: show them").click()
     expect(page.locator(".entry-row").first).to_contain_text("A new one.")
 
 
@@ -235,13 +239,13 @@ def test_what_could_not_be_saved_is_not_promised_and_the_dot_says_how_the_line_i
     text.fill("Long answers.")
     page.route("**/v1/entries/*", lambda route: route.abort() if route.request.method == "PATCH" else route.fallback())
     text.press("Control+Enter")
-    problem = page.get_by_role("alert").filter(has_text="most likely nothing was changed")
+    problem = page.get_by_role("alert").filter(has_text="the change was probably not made")
     expect(problem).to_be_visible()
     dot = page.locator("#live")
-    expect(dot).to_have_accessible_name("No connection: what you see may be old")
+    expect(dot).to_have_accessible_name("No connection: the data shown may be out of date")
     page.get_by_label("Agent").select_option("bob")
     expect(page.locator(".entry-row")).to_contain_text("Of bob.")
-    expect(dot).to_have_accessible_name("No connection: what you see may be old")
+    expect(dot).to_have_accessible_name("No connection: the data shown may be out of date")
     page.go_back()
     page.get_by_role("button", name="Edit").click()
     expect(text).to_have_value("Long answers.")

@@ -191,7 +191,7 @@ def test_a_turn_is_erased_after_a_confirmation_that_shows_the_dry_run(server: Se
     turn.get_by_role("button", name="Erase this turn").click()
     dialog = page.get_by_role("dialog")
     expect(dialog).to_contain_text("Removed: turns (1)")
-    expect(dialog).to_contain_text("Made again without it: chunks (1), hand-offs (1), closing summary (1).")
+    expect(dialog).to_contain_text("Rebuilt without it: chunks (1), hand-offs (1), closing summary (1).")
     dialog.get_by_role("button", name="Cancel").click()
     expect(dialog).to_have_count(0)
     assert talk.event(pasted.hash) == pasted

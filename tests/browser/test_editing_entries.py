@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from contextlib import suppress
 
@@ -44,7 +45,7 @@ def test_an_entry_names_the_questions_that_found_it_and_each_shows_why(demo: Ser
     page.get_by_role("link", name="who decides about large refunds").click()
     expect(page.get_by_label("Search the memory")).to_have_value("who decides about large refunds")
     expect(page.locator("#why")).to_contain_text("Why “who decides about large refunds” finds this")
-    expect(page.get_by_role("img", name="by its words it is number")).to_be_in_viewport()
+    expect(page.get_by_role("img", name=re.compile(r"rank \d+ by words"))).to_be_in_viewport()
     expect(page.get_by_role("button", name="Why this?", expanded=True)).to_be_focused()
     page.get_by_role("button", name="Why this?").click()
     expect(page.locator("#why")).to_be_hidden()
@@ -81,7 +82,7 @@ def test_why_this_is_about_the_search_that_is_shown(demo: Server, visit: Visit) 
     expect(page.locator("#why")).to_be_hidden()
     page.locator(".entry-row", has_text="returns").first.click()
     expect(page.get_by_role("article").get_by_role("heading", name="returns")).to_be_visible()
-    expect(page.get_by_text("No question on record has found it.")).to_be_visible()
+    expect(page.get_by_text("No recorded query has found it.")).to_be_visible()
 
 
 # What is pressed
@@ -163,9 +164,9 @@ def test_the_focus_stays_near_whatever_is_done(demo: Server, visit: Visit) -> No
     memory.apply(recollect.Write("deploy day", content="We deploy on Fridays."))
     expect(page.locator(".content")).to_have_text("We deploy on Fridays.")
     expect(page.get_by_role("button", name="Forget")).to_be_focused()
-    page.locator(".history").get_by_role("button", name="Bring back the text before").first.press("Enter")
+    page.locator(".history").get_by_role("button", name="Restore the previous text").first.press("Enter")
     expect(page.locator(".content")).to_contain_text("Wednesdays")
-    expect(page.locator(".history").get_by_role("button", name="Bring back the text before").first).to_be_focused()
+    expect(page.locator(".history").get_by_role("button", name="Restore the previous text").first).to_be_focused()
     page.get_by_role("button", name="Forget").press("Enter")
     expect(page.get_by_text("Choose an entry to read it.")).to_be_visible()
     expect(page.locator(".entry-row", has_text="We deploy")).to_have_count(0)
@@ -217,7 +218,7 @@ def test_a_conflict_shows_every_field_that_differs(demo: Server, visit: Visit) -
     dialog.get_by_role("button", name="Keep mine").click()
     expect(page.locator(".facts")).to_contain_text("#basket")
     assert (memory.get("carts").tags, memory.get("carts").importance) == (("basket",), 0.9)
-    page.get_by_role("button", name="Bring back the tags before").first.click()
+    page.get_by_role("button", name="Restore the previous tags").first.click()
     expect(page.locator(".facts")).to_contain_text("#trolley")
 
 
@@ -231,10 +232,10 @@ def test_an_editor_shows_what_changed_elsewhere_and_nothing_else(demo: Server, v
         page.evaluate("() => import('/static/api.js').then(({ events }) => events.dispatchEvent(new Event('changed')))")
     expect(note).to_be_hidden()  # it was looked at, and is the same
     memory.forget("carts")
-    expect(note).to_have_text("It was forgotten elsewhere meanwhile. Saving will offer to bring it back.")
+    expect(note).to_have_text("It was forgotten elsewhere in the meantime. Saving offers to restore it.")
     page.keyboard.press("Control+Enter")
-    expect(page.get_by_role("alert")).to_contain_text("What you typed is still here.")
-    page.get_by_role("button", name="Bring it back").click()
+    expect(page.get_by_role("alert")).to_contain_text("Your text is still here.")
+    page.get_by_role("button", name="Restore it").click()
     expect(page.get_by_role("button", name="Save")).to_be_focused()
     expect(note).to_be_hidden()
     page.keyboard.press("Enter")
@@ -248,11 +249,11 @@ def test_an_entry_says_that_something_was_typed_over_it_and_not_saved(demo: Serv
     page.get_by_label("Text", exact=True).fill("Half a thought")
     page.locator(".entry-row", has_text="returns").first.click()
     expect(page.get_by_role("article").get_by_role("heading", name="returns")).to_be_visible()
-    expect(page.get_by_text("Not saved. What you typed is there when you come back.")).to_be_visible()
+    expect(page.get_by_text("Not saved. Your draft is here when you come back.")).to_be_visible()
     expect(page.get_by_text("You typed something")).to_have_count(0)
     page.go_back()
-    expect(page.get_by_text("You typed something and did not save it.")).to_be_visible()
-    page.get_by_role("button", name="Go on").click()
+    expect(page.get_by_text("You have unsaved changes.")).to_be_visible()
+    page.get_by_role("button", name="Continue").click()
     expect(page.get_by_label("Text", exact=True)).to_have_value("Half a thought")
     page.get_by_role("button", name="Discard it").click()
     page.get_by_role("button", name="Cancel").click()
@@ -270,12 +271,12 @@ def test_a_change_made_far_down_does_not_move_the_list_when_no_feed_tells_of_it(
         if (list) list.scrollTop = 19000;
         return list?.scrollTop === 19000;
     }""")
-    page.locator(".entry-row", has_text="Entry number 42.").click()
+    page.locator(".entry-row", has_text="Entry number 53.").click()
     place = page.evaluate("document.querySelector('.endless').scrollTop")
     page.get_by_role("button", name="Edit").click()
     page.get_by_label("Text", exact=True).fill("Changed.")
     page.keyboard.press("Control+Enter")
-    expect(page.get_by_role("button", name="Something changed: show it")).to_be_visible()
+    expect(page.get_by_role("button", name="New changes: show them")).to_be_visible()
     assert page.evaluate("document.querySelector('.endless').scrollTop") == place
 
 
@@ -306,13 +307,13 @@ def test_what_is_in_the_trash_can_be_read_and_a_restore_can_be_undone(demo: Serv
     expect(pane.locator(".content")).to_have_text("Perhaps the bags should be blue. Or green.")
     expect(pane).to_contain_text("This was forgotten")
     assert len(demo.home.agent("default").trash()) == 2
-    pane.get_by_role("button", name="Bring it back").press("Enter")
+    pane.get_by_role("button", name="Restore it").press("Enter")
     expect(page.locator(".entry-row")).to_have_count(1)
     expect(page.get_by_role("button", name="Forget")).to_be_visible()
     expect(pane.get_by_role("heading", name="spare thought")).to_be_focused()
     page.keyboard.press("u")
     expect(page.locator(".entry-row")).to_have_count(2)
-    expect(pane.get_by_role("button", name="Bring it back")).to_be_visible()
+    expect(pane.get_by_role("button", name="Restore it")).to_be_visible()
 
 
 def test_working_notes_are_those_of_the_chosen_conversation_and_of_no_filter(server: Server, visit: Visit) -> None:

@@ -11,8 +11,8 @@ from surfaces.server import Server, serving, settings
 
 import recollect
 from recollect import Conversation
+from recollect.locations import program
 from recollect.model.history import Event, EventType
-from recollect.wiring import program
 
 Visit = Callable[..., Page]
 
@@ -50,7 +50,7 @@ def test_a_transcript_folds_its_tool_calls_and_tells_what_was_compacted(demo: Se
 
 def test_a_search_over_what_was_said_opens_at_the_turn(demo: Server, visit: Visit) -> None:
     page = visit(demo, "#/conversations")
-    page.get_by_label("Search what was said").press_sequentially("contrast")
+    page.get_by_label("Search messages").press_sequentially("contrast")
     page.locator(".entry-row mark", has_text="contrast").first.click()
     sought = page.locator(".said.sought")
     expect(sought).to_contain_text("contrast of 3.9")
@@ -99,9 +99,9 @@ def test_a_long_transcript_opens_at_its_end_and_older_turns_come_when_one_scroll
     page.get_by_role("button", name="About").click()
     expect(page.locator(".facts")).to_be_in_viewport()
     assert turns(page)[0] == "turn 61"
-    page.get_by_role("button", name="Show what was said before").click()
+    page.get_by_role("button", name="Show earlier messages").click()
     expect(said.get_by_text("turn 0.")).to_have_count(1)
-    expect(page.get_by_role("button", name="Show what was said before")).to_have_count(0)
+    expect(page.get_by_role("button", name="Show earlier messages")).to_have_count(0)
     assert turns(page) == [f"turn {number}" for number in range(260) if number not in (160, 161)]
 
 
@@ -134,9 +134,9 @@ def test_a_conversation_is_ended_by_its_rules(demo: Server, visit: Visit) -> Non
     page = visit(demo, "#/conversations")
     page.locator(".entry-row", has_text="Good morning.").click()
     page.get_by_role("button", name="End", exact=True).click()
-    expect(page.get_by_role("dialog")).to_contain_text("go to the trash")
+    expect(page.get_by_role("dialog")).to_contain_text("moved to the trash")
     page.get_by_role("dialog").get_by_role("button", name="End", exact=True).click()
-    expect(page.get_by_text("What came of it")).to_be_visible()
+    expect(page.get_by_text("Outcome")).to_be_visible()
     expect(page.get_by_role("button", name="End", exact=True)).to_have_count(0)
     expect(page.get_by_role("button", name="Idle", exact=True)).to_have_count(1)  # only the filter is left
     page.locator(".actions").get_by_role("button", name="Archive").click()
@@ -164,7 +164,7 @@ def test_the_context_shows_its_sections_their_tokens_and_what_did_not_fit(demo: 
     cards = page.locator(".card")
     expect(cards.filter(has_text="Relevant Decisions")).to_contain_text("80 EUR")
     expect(cards.filter(has_text="Open Tasks")).to_contain_text("token")
-    expect(page.get_by_text("nothing had to leave")).to_be_visible()
+    expect(page.get_by_text("nothing was left out")).to_be_visible()
     page.get_by_label("Budget in tokens").fill("120")
     page.get_by_role("button", name="Show").click()
     expect(page.get_by_text("did not fit")).to_be_visible()
@@ -172,7 +172,7 @@ def test_the_context_shows_its_sections_their_tokens_and_what_did_not_fit(demo: 
     page.get_by_text("The block as text").click()
     expect(page.locator(".raw pre")).to_contain_text("## MEMORY CONTEXT")
     page.go_back()
-    expect(page.get_by_text("nothing had to leave")).to_be_visible()
+    expect(page.get_by_text("nothing was left out")).to_be_visible()
 
 
 def test_the_context_follows_what_is_typed_and_says_when_it_is_old(demo: Server, visit: Visit) -> None:
@@ -182,15 +182,15 @@ def test_the_context_follows_what_is_typed_and_says_when_it_is_old(demo: Server,
     page.keyboard.press("x")
     expect(page.get_by_label("What is the agent about to do?")).to_be_focused()
     decisions = page.locator(".card", has_text="Relevant Decisions")
-    expect(page.get_by_text("nothing had to leave")).to_be_visible()
+    expect(page.get_by_text("nothing was left out")).to_be_visible()
     expect(decisions).not_to_contain_text("80 EUR")
     page.route("**/v1/context?*", lambda _: None)  # the answer does not come
     page.keyboard.type("refund")
-    expect(page.get_by_text("This block is for what was typed before")).to_be_visible()
+    expect(page.get_by_text("This block is for the previous input")).to_be_visible()
     page.unroute("**/v1/context?*")
     page.keyboard.type(" an order")
     expect(decisions).to_contain_text("80 EUR")
-    expect(page.get_by_text("nothing had to leave")).to_be_visible()
+    expect(page.get_by_text("nothing was left out")).to_be_visible()
     page.get_by_label("Budget in tokens").fill("-1")
     expect(page.get_by_text("The budget:")).to_be_visible()
 
@@ -201,7 +201,7 @@ def test_the_context_follows_what_is_typed_and_says_when_it_is_old(demo: Server,
 def test_reminders_are_made_listed_and_cancelled_without_a_mouse(server: Server, visit: Visit) -> None:
     reminders = server.home.agent("default").reminders
     page = visit(server)
-    expect(page.get_by_role("heading", name="Nothing is remembered yet")).to_be_visible()
+    expect(page.get_by_role("heading", name="Nothing is stored yet")).to_be_visible()
     page.keyboard.press("g")
     page.keyboard.press("r")
     expect(page.get_by_text("No reminders.")).to_be_visible()
@@ -209,7 +209,7 @@ def test_reminders_are_made_listed_and_cancelled_without_a_mouse(server: Server,
     page.keyboard.type("water the plants")
     page.get_by_label("When").fill("2090-05-01T08:30")
     page.keyboard.press("Enter")
-    coming = page.get_by_label("To come")
+    coming = page.get_by_label("Upcoming")
     expect(coming).to_contain_text("water the plants")
     expect(page.get_by_label("Remind of")).to_be_focused()
     (made,) = reminders.list()
@@ -239,7 +239,7 @@ def test_a_job_is_tried_run_and_undone(server: Server, visit: Visit) -> None:
     page = visit(server, "#/upkeep")
     expect(page.get_by_role("row", name="consolidate")).to_contain_text("never")
     page.get_by_role("button", name="Dry run of consolidate").click()
-    expect(page.locator(".dry")).to_contain_text("It would do this")
+    expect(page.locator(".dry")).to_contain_text("Planned changes")
     assert len(memory.list()) == 2
     page.get_by_role("button", name="Run consolidate").click()
     expect(page.locator(".runs li").first).to_contain_text("consolidate")
@@ -253,12 +253,12 @@ def test_a_job_is_tried_run_and_undone(server: Server, visit: Visit) -> None:
 
 def test_upkeep_shows_how_the_memory_grows_and_whether_it_is_well(demo: Server, visit: Visit) -> None:
     page = visit(demo, "#/upkeep")
-    expect(page.get_by_role("img", name="Entries written a day")).to_be_visible()
-    expect(page.get_by_role("img", name="Entries recalled a day")).to_be_visible()
+    expect(page.get_by_role("img", name="Entries written per day")).to_be_visible()
+    expect(page.get_by_role("img", name="Entries recalled per day")).to_be_visible()
     entries = len(demo.home.agent("default").list(limit=1_000))
     expect(page.locator(".numbers")).to_contain_text(f"Entries{entries}")
     page.get_by_role("button", name="Check now").click()
-    expect(page.get_by_text("All is well")).to_be_visible()
+    expect(page.get_by_text("No problems found")).to_be_visible()
 
 
 # On an empty memory
@@ -266,7 +266,7 @@ def test_upkeep_shows_how_the_memory_grows_and_whether_it_is_well(demo: Server, 
 
 def test_an_empty_memory_shows_how_to_connect_an_agent(server: Server, visit: Visit) -> None:
     page = visit(server)
-    expect(page.get_by_role("heading", name="Nothing is remembered yet")).to_be_visible()
+    expect(page.get_by_role("heading", name="Nothing is stored yet")).to_be_visible()
     expect(page.get_by_text(f"claude mcp add --transport http recollect {server.url}/mcp")).to_be_visible()
     server.home.agent("default").remember("The first one came from an agent.")
     expect(page.locator(".entry-row")).to_contain_text("The first one came from an agent.")
@@ -279,8 +279,8 @@ def test_the_command_that_connects_an_agent_names_the_home_that_is_served(tmp_pa
         page = visit(running)
         command = " ".join([*program(), "--home", f"'{place}'", "connect claude-code"])
         expect(page.locator(".ways")).to_contain_text(command)
-        page.get_by_role("link", name="shop", exact=True).click()
-        expect(page.locator(".entry-row")).to_contain_text("Prices include tax.")
+        page.get_by_role("link", name="shop, default: 1 entry, 0 conversations").click()
+        expect(page.locator(".net")).to_contain_text("Prices include tax.")
         page.close()  # before the server stops, so that no request is refused
 
 
@@ -297,11 +297,11 @@ def test_the_other_views_of_an_empty_memory_say_that_there_is_nothing(server: Se
     page = visit(server, "#/conversations")
     expect(page.get_by_text("No conversations yet.")).to_be_visible()
     page.get_by_role("link", name="Context").click()
-    expect(page.get_by_text("There is nothing to say yet")).to_be_visible()
+    expect(page.get_by_text("Nothing to show yet")).to_be_visible()
     page.get_by_role("link", name="Reminders").click()
     expect(page.get_by_text("No reminders.")).to_be_visible()
     page.get_by_role("link", name="Upkeep").click()
-    expect(page.get_by_text("This agent remembers nothing yet.")).to_be_visible()
+    expect(page.get_by_text("This agent has no entries yet.")).to_be_visible()
     page.get_by_role("link", name="Memory", exact=True).click()
-    expect(page.get_by_role("heading", name="Nothing is remembered yet")).to_be_visible()
+    expect(page.get_by_role("heading", name="Nothing is stored yet")).to_be_visible()
     assert server.home.agents() == []

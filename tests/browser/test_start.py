@@ -26,7 +26,8 @@ FAULTS: dict[str, Fault] = {
     "another page": lambda route: route.fulfill(status=200, content_type="text/html", body="<p>Accept the terms</p>"),
 }
 SCRIPTS = sorted(one.name for one in (files("recollect.ui") / "static").iterdir() if one.name.endswith(".js"))
-MODULES = [name for name in SCRIPTS if name not in ("autosave.js", "loading.js", "theme.js")]
+MODULES = [name for name in SCRIPTS if name not in ("autosave.js", "graph_layout.js", "loading.js", "theme.js")]
+"""What the page needs to start: not the worker of the graph, and not what it can do without."""
 
 
 @pytest.fixture
@@ -49,7 +50,7 @@ def page(guarded: Guarded, visit: Visit) -> Page:
 
 def enter(page: Page, secret: str) -> None:
     page.get_by_label("Token").fill(secret)
-    page.get_by_role("button", name="Come in").click()
+    page.get_by_role("button", name="Sign in").click()
 
 
 def once(page: Page, path: str, fault: Fault, method: str = "GET") -> None:
@@ -125,14 +126,14 @@ def test_a_login_that_fails_says_so_and_can_be_repeated(guarded: Guarded, page: 
     once(page, "session", FAULTS[fault], "POST")
     enter(page, guarded[1])
     expect(page.get_by_role("alert")).to_contain_text("The server")
-    page.get_by_role("button", name="Come in").click()  # what was typed is still there
+    page.get_by_role("button", name="Sign in").click()  # what was typed is still there
     is_whole(page)
 
 
 def test_a_browser_without_cookies_shows_why_the_login_does_not_work(guarded: Guarded, page: Page) -> None:
     once(page, "session", lambda route: route.fulfill(json={}), "POST")
     enter(page, guarded[1])
-    expect(page.get_by_role("alert")).to_contain_text("did not keep the cookie")
+    expect(page.get_by_role("alert")).to_contain_text("did not store the cookie")
 
 
 def test_a_late_answer_to_a_revoked_token_does_not_end_the_next_session(guarded: Guarded, page: Page) -> None:
@@ -158,9 +159,9 @@ def test_a_log_out_that_fails_says_so(guarded: Guarded, page: Page) -> None:
     enter(page, guarded[1])
     is_whole(page)
     once(page, "session", FAULTS["unavailable"], "DELETE")
-    page.get_by_role("button", name="Log out").click()
+    page.get_by_role("button", name="Sign out").click()
     expect(page.get_by_role("alert")).to_contain_text("The server is busy.")
-    page.get_by_role("button", name="Log out").click()
+    page.get_by_role("button", name="Sign out").click()
     expect(page.get_by_label("Token")).to_be_visible()
 
 

@@ -19,10 +19,10 @@ def test_a_note_is_replaced_found_as_past_and_made_to_hold_again(server: Server,
     facts = page.locator(".facts")
     expect(facts).to_contain_text("user")
     page.get_by_role("button", name="Replace…").click()
-    page.get_by_label("What holds from now on").fill("Deploys are on Wednesdays")
+    page.get_by_label("Text that is valid from now on").fill("Deploys are on Wednesdays")
     page.get_by_role("button", name="Replace", exact=True).click()
     expect(page.locator("article .content")).to_contain_text("Deploys are on Wednesdays")
-    expect(facts).to_contain_text("Holds since")
+    expect(facts).to_contain_text("Valid from")
     assert memory.get(old.id).superseded_by == memory.get("deploy day").id
     rows = page.locator(".entry-row")
     expect(rows).to_have_count(1)
@@ -32,8 +32,8 @@ def test_a_note_is_replaced_found_as_past_and_made_to_hold_again(server: Server,
     expect(row).to_contain_text("Tuesdays")
     row.click()
     expect(facts).to_contain_text("superseded by this entry")
-    expect(facts).to_contain_text("Held until")
-    page.get_by_role("button", name="Make it hold again").click()
+    expect(facts).to_contain_text("Was valid until")
+    page.get_by_role("button", name="Make it valid again").click()
     expect(page.get_by_role("button", name="Replace…")).to_be_visible()
     assert [entry.content for entry in memory.list()] == ["Deploys are on Tuesdays"]
 

@@ -28,7 +28,18 @@ def guarded(tmp_path: Path) -> Iterator[Server]:
 
 def log_in(page: Page, secret: str) -> None:
     page.get_by_label("Token").fill(secret)
-    page.get_by_role("button", name="Come in").click()
+    page.get_by_role("button", name="Sign in").click()
+
+
+def test_on_a_narrow_phone_the_selected_workspace_agent_and_language_can_be_read(guarded: Server, visit: Visit) -> None:
+    _, secret = guarded.home.tokens.create("admin", right="admin")
+    page = visit(guarded, allowed=("401",))
+    page.set_viewport_size({"width": 320, "height": 640})
+    log_in(page, secret)
+    for label in ("Workspace", "Agent", "Language"):
+        box = page.get_by_label(label, exact=True).bounding_box()
+        assert (box or {"width": 0})["width"] >= 100, (label, box)
+    assert page.evaluate("document.documentElement.scrollWidth") == 320
 
 
 def test_another_token_leads_to_what_it_is_for_whatever_was_chosen_before(guarded: Server, visit: Visit) -> None:
@@ -45,7 +56,7 @@ def test_another_token_leads_to_what_it_is_for_whatever_was_chosen_before(guarde
     agent.select_option("bob")
     page.get_by_role("link", name="his own").click()
     expect(page.locator(".content")).to_have_text("Written by bob.")
-    page.get_by_role("button", name="Log out").click()
+    page.get_by_role("button", name="Sign out").click()
     log_in(page, carol)
     expect(page.get_by_text("This token is not for the memory of bob in default.")).to_be_visible()
     expect(rows).to_contain_text("Written by carol.")
@@ -55,12 +66,12 @@ def test_another_token_leads_to_what_it_is_for_whatever_was_chosen_before(guarde
     expect(rows).to_contain_text("Written by carol.")
     assert "bob" not in page.url
     expect(page.locator("#offline")).to_be_hidden()
-    page.get_by_role("button", name="Log out").click()
+    page.get_by_role("button", name="Sign out").click()
     expect(page.get_by_label("Token")).to_be_visible()
     page.evaluate("() => localStorage.setItem('recollect.workspace', 'shop')")
     page.goto(f"{guarded.url}/")
     log_in(page, new)
-    expect(page.get_by_role("heading", name="Nothing is remembered yet")).to_be_visible()
+    expect(page.get_by_role("heading", name="Nothing is stored yet")).to_be_visible()
     expect(page.get_by_role("img", name="Connected: changes appear as they happen")).to_be_visible()
     expect(page.locator("#offline")).to_be_hidden()
 
@@ -101,10 +112,9 @@ def test_no_address_leads_past_the_login(guarded: Server, visit: Visit) -> None:
     expect(page.get_by_label("Token")).to_be_focused()
     page.go_back()
     page.locator(".brand").click()
-    expect(page).to_have_url(f"{guarded.url}/#/memory")
+    expect(page).to_have_url(f"{guarded.url}/#/overview")
     log_in(page, again)
-    expect(page.locator(".entry-row")).to_contain_text("Written by bob.")
-    expect(page.get_by_text("Choose an entry to read it.")).to_be_visible()
+    expect(page.locator(".net")).to_contain_text("his own")
 
 
 def test_an_address_means_the_same_whatever_was_chosen_elsewhere(server: Server, visit: Visit) -> None:
@@ -117,7 +127,7 @@ def test_an_address_means_the_same_whatever_was_chosen_elsewhere(server: Server,
     expect(page.locator(".content")).to_have_text("Of default.")
     expect(page.get_by_label("Agent")).to_have_value("default")
     page.goto(f"{server.url}/")
-    expect(page.locator(".entry-row")).to_contain_text("Of bob.")
+    expect(page.locator(".net")).to_contain_text("Of bob.")
 
 
 def test_a_workspace_and_an_agent_can_be_chosen_at_once(guarded: Server, visit: Visit) -> None:
@@ -194,7 +204,7 @@ def test_upkeep_is_for_tokens_that_are_for_all_agents(guarded: Server, visit: Vi
     log_in(page, some)
     expect(page.get_by_text("This one is not for all agents.")).to_be_visible()
     expect(page.get_by_role("link", name="Upkeep")).to_have_count(0)
-    page.get_by_role("button", name="Log out").click()
+    page.get_by_role("button", name="Sign out").click()
     log_in(page, shop)
     expect(page.get_by_role("row", name="consolidate")).to_be_visible()
     expect(page.get_by_role("heading", name="Health")).to_be_hidden()
@@ -239,16 +249,16 @@ def test_many_reminders_are_one_message_and_a_new_agent_can_be_selected(server: 
     page.get_by_label("Remind of").fill("call once")
     page.get_by_label("When").fill("2090-05-01T08:30")
     page.locator("form").evaluate("form => { form.requestSubmit(); form.requestSubmit(); }")
-    expect(page.get_by_label("To come")).to_contain_text("1 reminder")
+    expect(page.get_by_label("Upcoming")).to_contain_text("1 reminder")
     assert [one.message for one in server.home.agent("zoe").reminders.list()] == ["call once"]
 
 
-def test_an_address_of_no_view_shows_the_memory(server: Server, visit: Visit) -> None:
+def test_an_address_of_no_view_shows_the_overview(server: Server, visit: Visit) -> None:
     server.home.agent("default").remember("Something.")
     page = visit(server, "#/constructor")
-    expect(page.locator(".entry-row")).to_contain_text("Something.")
+    expect(page.locator(".net")).to_contain_text("Something.")
     for where in ("#/__proto__", "#/nowhere"):
         page.goto(f"{server.url}/#/reminders")
-        expect(page.locator(".entry-row")).to_have_count(0)
+        expect(page.locator(".net")).to_have_count(0)
         page.goto(f"{server.url}/{where}")
-        expect(page.locator(".entry-row")).to_contain_text("Something.")
+        expect(page.locator(".net")).to_contain_text("Something.")

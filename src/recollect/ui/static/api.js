@@ -1,5 +1,7 @@
 // HTTP client; no other module sends requests, except feed.js and autosave.js. Errors are raised as Problem.
 
+import { t } from "./texts.js";
+
 /** The memory that the page shows; sent with every request. `right` is the caller's right, `login` counts login prompts. */
 export const who = { workspace: null, agent: null, right: "admin", login: 0 };
 
@@ -16,8 +18,6 @@ export class Problem extends Error {
 export const events = new EventTarget();
 
 const LIMIT = 30_000; // timeout of reads, in milliseconds
-const AWAY = "The server cannot be reached. Nothing is lost; this page tries again by itself.";
-const UNDONE = "The server cannot be reached, so most likely nothing was changed. Look, and try again when the connection is back.";
 
 /** Return the URL of a route with its query parameters; empty ones are omitted. */
 export function address(path, query = {}) {
@@ -47,16 +47,44 @@ export async function ask(method, path, { query, body, signal, etag, reads = met
   } catch (error) {
     if (signal?.aborted) throw error;
     events.dispatchEvent(new Event("unreachable"));
-    throw new Problem(0, reads ? AWAY : UNDONE);
+    throw new Problem(0, t(reads ? "api.away" : "api.undone"));
   } finally {
     clearTimeout(timer);
   }
   if (!answer.ok) {
     if (answer.status === 401 && login === who.login) events.dispatchEvent(new Event("login"));
-    throw new Problem(answer.status, read?.detail ?? `The server answered ${answer.status}.`);
+    throw new Problem(answer.status, read?.detail ?? t("api.status", { status: answer.status }));
   }
   if (!reads) events.dispatchEvent(new Event("changed"));
   return { body: read, etag: answer.headers.get("etag"), location: answer.headers.get("location") };
+}
+
+/** Send a file as the body of a request, which `fetch` cannot report the progress of. Returns the answer's body; throws as `ask` does. */
+export function upload(path, { file, query, signal, reads = false, progress }) {
+  return new Promise((resolve, reject) => {
+    const request = new XMLHttpRequest(), login = who.login;
+    const away = () => { events.dispatchEvent(new Event("unreachable")); reject(new Problem(0, t(reads ? "api.away" : "api.undone"))); };
+    request.open("POST", address(path, query));
+    request.responseType = "json";
+    request.setRequestHeader("accept", "application/json");
+    request.setRequestHeader("content-type", "application/octet-stream");
+    request.upload.onprogress = (event) => { if (event.lengthComputable) progress(event.loaded / Math.max(1, event.total)); };
+    request.upload.onload = () => progress(1);
+    request.onerror = away;
+    request.onabort = () => reject(new DOMException("aborted", "AbortError"));
+    request.onload = () => {
+      const { status, response } = request;
+      if (status >= 200 && status < 300 && response) {
+        if (!reads) events.dispatchEvent(new Event("changed"));
+        return resolve(response);
+      }
+      if (status >= 200 && status < 300) return away();
+      if (status === 401 && login === who.login) events.dispatchEvent(new Event("login"));
+      reject(new Problem(status, response?.detail ?? t("api.status", { status })));
+    };
+    signal?.addEventListener("abort", () => request.abort());
+    request.send(file);
+  });
 }
 
 export const get = async (path, query, signal) => (await ask("GET", path, { query, signal })).body;

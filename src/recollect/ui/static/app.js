@@ -1,33 +1,42 @@
 // The frame: session, selected memory, routing, keyboard shortcuts, theme, and the feed from the server.
 
 import { ask, events as network, get, latest, may, page, who } from "./api.js";
-import { button, dialog, dropUndos, failed, field, h, icon, keepFocus, kept, many, select, set, tick, toast, undo, waiting } from "./dom.js";
+import { button, dialog, dropUndos, failed, field, h, icon, keepFocus, select, set, tick, toast, undo, waiting } from "./dom.js";
 import { Feed } from "./feed.js";
 import { go, href, read, standard } from "./route.js";
+import { kept } from "./storage.js";
+import { LANGUAGES, chooseLanguage, language, t, textParts } from "./texts.js";
 import { ContextView } from "./views/context.js";
 import { ConversationsView } from "./views/conversations.js";
 import { leaving } from "./views/form.js";
+import { GraphView } from "./views/graph.js";
+import { TimelineView } from "./views/timeline.js";
 import { MemoryView } from "./views/memory.js";
+import { OverviewView } from "./views/overview.js";
 import { RemindersView } from "./views/reminders.js";
 import { ReviewView, waitingPairs } from "./views/review.js";
+import { watchDrops } from "./views/transfer.js";
 import { UpkeepView } from "./views/upkeep.js";
 
 const VIEWS = {
-  memory: ["Memory", MemoryView],
-  conversations: ["Conversations", ConversationsView],
-  review: ["Review", ReviewView],
-  context: ["Context", ContextView],
-  reminders: ["Reminders", RemindersView],
-  upkeep: ["Upkeep", UpkeepView],
+  overview: OverviewView,
+  memory: MemoryView,
+  conversations: ConversationsView,
+  timeline: TimelineView,
+  graph: GraphView,
+  review: ReviewView,
+  context: ContextView,
+  reminders: RemindersView,
+  upkeep: UpkeepView,
 };
-const KEYS = [["/", "Search"], ["j  ↓", "Next in the list"], ["k  ↑", "Previous in the list"], ["Enter", "Open it"], ["Esc", "Back to the list"], ["e", "Edit the entry"], ["n", "New entry"],
-  ["u", "Undo what was just done"], ["g m", "Memory"], ["g c", "Conversations"], ["g v", "Review"], ["1  2", "The older is right, the newer replaces it"], ["3  4", "Keep both, merge"], ["g x", "Context preview"], ["g r", "Reminders"], ["g u", "Upkeep"], ["t", "Light or dark"], ["?", "These keys"]];
+const JUMPS = { o: "overview", m: "memory", c: "conversations", l: "timeline", n: "graph", v: "review", x: "context", r: "reminders", u: "upkeep" }; // after g
+const KEYS = [["/", "keys.search"], ["j  ↓", "keys.next"], ["k  ↑", "keys.previous"], ["Enter", "keys.open"], ["Esc", "keys.back"], ["e", "keys.edit"], ["n", "keys.new"], ["u", "keys.undo"],
+  ...Object.entries(JUMPS).map(([key, view]) => [`g ${key}`, `nav.${view}`]), ["1  2", "keys.review.choose"], ["3  4", "keys.review.both"], ["t", "keys.theme"], ["?", "keys.help"]];
 const BATCH = 120; // milliseconds during which changes are batched
 const COUNTED = 100; // pairs for review that are counted
 const RECOUNTED = 20_000; // in milliseconds: the feed does not report a pair that is found and resolved within one of its intervals
 const MINUTE = 60_000;
 const RETRY = 2_000; // milliseconds until a failed start is retried
-const NO_COOKIE = "The token is good, but the browser did not keep the cookie. Allow cookies for this page; where a proxy brings TLS, open it over HTTPS.";
 
 const main = document.getElementById("main"), offline = document.getElementById("offline"), tools = document.getElementById("tools");
 let view = null, name = null, session = null, agents = [], workspaces = [], lost = false, starts = 0;
@@ -42,7 +51,7 @@ const allowed = ({ workspace, agent }, of = session) => [workspace, "*"].include
 
 /** Report that the token has no access to the memory of an address, and fall back to one that it has access to. */
 function elsewhere({ workspace, agent }, of = session) {
-  toast(`This token is not for the memory of ${agent} in ${workspace}.`, { bad: true });
+  toast(t("app.otherMemory", { agent, workspace }), { bad: true });
   if (!allowed(who, of)) Object.assign(who, standard);
 }
 
@@ -53,13 +62,15 @@ async function begin({ entered = false } = {}) {
     const found = await get("/v1/session", alone.query);
     if (mine !== starts) return;
     const refused = identify(found);
+    await chooseLast();
+    if (mine !== starts) return;
     await memories();
     if (mine !== starts) return;
     if (location.hash !== address) return begin({ entered }); // the address changed: it may name another memory
     start(found, refused);
   } catch (error) {
     if (mine !== starts) return;
-    if (error.status === 401) return login(entered ? NO_COOKIE : "");
+    if (error.status === 401) return login(entered ? t("login.noCookie") : "");
     keepFocus(main, () => set(main, failed(error, () => begin({ entered }))));
     if (error.status === 0 || error.status >= 500) setTimeout(() => { if (mine === starts) begin({ entered }); }, RETRY);
   }
@@ -80,6 +91,14 @@ function identify(found) {
   const refused = !allowed(who, found);
   if (refused) elsewhere(who, found);
   return refused;
+}
+
+/** At the bare address, and if this browser has shown no memory before, select the one that was changed last. */
+async function chooseLast() {
+  if (!/^#?\/?$/.test(location.hash) || kept.get("agent") !== null) return;
+  const found = await get("/v1/workspaces/counts", alone.query).catch(() => []);
+  const [last] = found.filter((one) => one.last_change).sort((a, b) => b.last_change - a.last_change);
+  if (last) Object.assign(who, { workspace: last.workspace, agent: last.agent });
 }
 
 /** Show the page for a session. From here on the address determines what is shown. */
@@ -135,14 +154,14 @@ function login(why = "") {
     try {
       await ask("POST", "/v1/session", { ...alone, body: { token: token.value.trim() } });
     } catch (error) {
-      problem.textContent = { 0: "The server cannot be reached. Try again.", 401: "This token is unknown, revoked or expired." }[error.status] ?? error.message;
+      problem.textContent = { 0: t("login.away"), 401: t("login.refused") }[error.status] ?? error.message;
       problem.hidden = busy = false;
       return void token.select();
     }
     set(main, waiting());
     await begin({ entered: true });
-  } }, h("h1", {}, "This memory requires a token"), field("Token", token), problem, h("button", { class: "button strong" }, "Come in"),
-  h("p", { class: "hint" }, "On the server's machine, ", h("code", {}, "recollect token create NAME"), " makes one. It is kept in a cookie that no script can read.")));
+  } }, h("h1", {}, t("login.title")), field(t("login.token"), token), problem, h("button", { class: "button strong" }, t("login.submit")),
+  h("p", { class: "hint" }, textParts("login.hint", { command: h("code", {}, "recollect token create NAME") }))));
   token.focus();
 }
 
@@ -191,7 +210,7 @@ async function others() {
   try { await memories(); } catch { return; } // keep the known ones
   if (!session) return;
   if (JSON.stringify([workspaces, agents]) === JSON.stringify(before)) return;
-  const agent = document.querySelector("#tools [aria-label=Agent]"), workspace = document.querySelector("#tools [aria-label=Workspace]");
+  const agent = document.getElementById("agent"), workspace = document.getElementById("workspace");
   if (!agent || !workspace !== workspaces.length < 2) return void keepFocus(tools, frame);
   for (const [box, values, value] of [[agent, agents, who.agent], [workspace, workspaces, who.workspace]]) {
     if (box) set(box, among(values, value).map(([key, text]) => h("option", { value: key, selected: key === value }, text))); // in place: the select may be open
@@ -204,29 +223,34 @@ const among = (values, value) => [...new Set([...values, value])].sort().map((on
 // The frame around the views
 
 function dot() {
-  const says = lost ? "No connection: what you see may be old" : "Connected: changes appear as they happen";
+  const says = t(lost ? "app.lost" : "app.live");
   return h("span", { class: lost ? "live lost" : "live", id: "live", role: "img", "aria-label": says, title: says });
 }
 
+const labelled = (key, control) => h("div", { class: "labelled" }, h("label", { for: control.id }, t(key)), control);
+
 function frame() {
   const views = Object.entries(VIEWS).filter(([key]) => key !== "upkeep" || (may("admin") && who.everybody));
-  set(document.getElementById("nav"), views.map(([key, [text]]) => h("a", { href: href([key]), "data-view": key }, icon(key), h("span", {}, text), key === "review" && h("span", { class: "tally", id: "tally" }, tally))));
+  set(document.getElementById("nav"), views.map(([key]) => h("a", { href: href([key]), "data-view": key }, icon(key), h("span", {}, t(`nav.${key}`)), key === "review" && h("span", { class: "tally", id: "tally" }, tally))));
   set(tools, dot(),
-    (workspaces.length > 1 || !workspaces.includes(who.workspace)) && workspaces.length > 0 && select(among(workspaces, who.workspace), who.workspace, chooseWorkspace, { "aria-label": "Workspace", title: "Workspace", ...opened }),
-    select(among(agents, who.agent), who.agent, (agent) => choose({ agent }), { "aria-label": "Agent", title: "Agent", ...opened }),
-    !may("write") && h("span", { class: "badge", title: "This token may read and not change anything" }, "read-only"),
-    button("Light or dark", theme, { icon: isDark() ? "sun" : "moon", quiet: true, id: "theme", key: "t" }),
-    button("Keys", help, { icon: "help", quiet: true, key: "?" }),
-    session.name && button(`Log out (${session.name})`, logout, { icon: "leave", quiet: true }));
+    (workspaces.length > 1 || !workspaces.includes(who.workspace)) && workspaces.length > 0 && labelled("app.workspace", select(among(workspaces, who.workspace), who.workspace, chooseWorkspace, { id: "workspace", "data-name": "workspace", ...opened })),
+    labelled("app.agent", select(among(agents, who.agent), who.agent, (agent) => choose({ agent }), { id: "agent", "data-name": "agent", ...opened })),
+    labelled("app.language", select(Object.entries(LANGUAGES), language, chooseLanguage, { id: "language", "data-name": "language" })),
+    !may("write") && h("span", { class: "badge", title: t("app.readOnly.why") }, t("app.readOnly")),
+    button(t("keys.theme"), theme, { icon: isDark() ? "sun" : "moon", quiet: true, id: "theme", key: "t" }),
+    button(t("keys.title"), help, { icon: "help", quiet: true, key: "?" }),
+    session.name && button(t("app.logout", { name: session.name }), logout, { icon: "leave", quiet: true }));
   mark();
 }
 
 function mark() {
-  document.querySelector(".brand").href = href(["memory"]);
+  document.querySelector(".brand").href = href(["overview"]);
   for (const link of document.querySelectorAll("#nav a")) {
     link.href = href([link.dataset.view]);
-    if (link.dataset.view === name) link.setAttribute("aria-current", "page");
-    else link.removeAttribute("aria-current");
+    if (link.dataset.view === name) {
+      link.setAttribute("aria-current", "page");
+      link.scrollIntoView({ block: "nearest", inline: "nearest" }); // on a phone the views scroll
+    } else link.removeAttribute("aria-current");
   }
 }
 
@@ -238,7 +262,7 @@ const choosing = () => who.workspace !== named().workspace;
 
 function route() {
   if (!session) return;
-  const where = read(), known = Object.hasOwn(VIEWS, where.view) ? where.view : "memory";
+  const where = read(), known = Object.hasOwn(VIEWS, where.view) ? where.view : "overview";
   const { agent, workspace } = named(where);
   if (!allowed({ agent, workspace })) {
     elsewhere({ agent, workspace });
@@ -256,10 +280,10 @@ function route() {
     const first = name === null;
     leaving();
     name = known;
-    view = new VIEWS[name][1](main);
+    view = new VIEWS[name](main);
     if (!first && !tools.contains(document.activeElement)) main.focus({ preventScroll: true }); // keep the focus in the toolbar: the user may be selecting another agent
   }
-  document.title = `${VIEWS[name][0]} · ${who.agent} · recollect`;
+  document.title = `${t(`nav.${name}`)} · ${who.agent} · recollect`;
   mark();
   view.update(where);
 }
@@ -274,7 +298,7 @@ function theme() {
 }
 
 function help() {
-  dialog("Keys", () => h("dl", { class: "keys" }, KEYS.map(([keys, text]) => h("div", {}, h("dt", {}, keys.split(/ +/).map((key) => h("kbd", {}, key))), h("dd", {}, text)))));
+  dialog(t("keys.title"), () => h("dl", { class: "keys" }, KEYS.map(([keys, text]) => h("div", {}, h("dt", {}, keys.split(/ +/).map((key) => h("kbd", {}, key))), h("dd", {}, t(text))))));
 }
 
 /** Follow the memory that is shown from now on. */
@@ -348,8 +372,8 @@ async function reminded({ id }) {
     const found = items.filter((one) => !seen.has(one.id)); // all that are due, also those whose events are still on their way
     for (const shown of [...announced, ...found.map((one) => one.id)]) seen.add(shown);
     for (const shown of seen) due.delete(shown);
-    if (found.length > 3) toast(`${many(found.length, "reminder is", "reminders are")} due: “Reminders” shows them.`, { stays: true });
-    else for (const one of found) toast(`Reminder: ${one.message}`, { stays: true });
+    if (found.length > 3) toast(t("app.remindersDue", { count: found.length }), { stays: true });
+    else for (const one of found) toast(t("app.reminder", { message: one.message }), { stays: true });
   }
   asking = false;
 }
@@ -371,10 +395,10 @@ const feed = new Feed((kind, data) => {
 }, (state, before) => {
   offline.hidden = state === "live";
   lost = state !== "live";
-  offline.textContent = "No connection to the server. What you see may be old; this page tries again by itself.";
+  offline.textContent = t("app.offline");
   document.getElementById("live")?.replaceWith(dot());
   if (state === "live" && before === "lost") {
-    toast("Connected again.");
+    toast(t("app.connectedAgain"));
     for (const one of document.querySelectorAll(".problem[data-away]")) one.hidden = true;
     others();
     count();
@@ -408,7 +432,7 @@ addEventListener("keydown", (event) => {
   if (document.querySelector("dialog[open]") || document.body.classList.contains("outside")) return;
   const typing = event.target.closest?.("input, textarea, select, [contenteditable]");
   if (typing) return;
-  const jump = went && { m: "memory", c: "conversations", v: "review", x: "context", r: "reminders", u: "upkeep" }[event.key];
+  const jump = went && JUMPS[event.key];
   went = event.key === "g";
   const done = jump ? (go(href([jump])), true)
     : event.key === "/" ? (view?.focusSearch?.(), true)
@@ -424,10 +448,17 @@ addEventListener("keydown", (event) => {
 main.addEventListener("scroll", ({ target }) => { if (target.matches?.(".endless")) target.parentElement.scrollTop = target.scrollTop > 0 ? main.scrollHeight : 0; }, true);
 main.addEventListener("focusin", ({ target }) => { if (target.matches(".endless :focus-visible")) target.closest(".side").scrollTop = main.scrollHeight; });
 
+// The texts of index.html, which is in English
+document.getElementById("skip").textContent = t("nav.skip");
+document.querySelector(".brand").setAttribute("aria-label", t("nav.home"));
+document.getElementById("nav").setAttribute("aria-label", t("nav.views"));
+document.getElementById("toasts").setAttribute("aria-label", t("nav.messages"));
+
 document.getElementById("skip").addEventListener("click", () => main.focus());
 addEventListener("hashchange", route);
 setInterval(tick, MINUTE);
+watchDrops();
 addEventListener("pagehide", () => feed.close());
 addEventListener("pageshow", (event) => { if (event.persisted && session) feed.open(); });
-document.getElementById("loading").removeAttribute("id"); // tells loading.js that the page has started
+set(document.getElementById("loading"), t("common.loading")).removeAttribute("id"); // tells loading.js that the page has started
 begin();

@@ -1,5 +1,7 @@
 // DOM helpers. Everything is built as nodes and text is inserted as text: nothing here parses HTML.
 
+import { ago, moment, t } from "./texts.js";
+
 const SVG = "http://www.w3.org/2000/svg";
 
 /** Create an element: `h("p", {class: "x", onclick: f}, "text", [more])`. Empty children are omitted. */
@@ -38,8 +40,11 @@ export function set(node, ...children) {
 }
 
 const ICONS = {
+  overview: "M4 4h7v7H4zM14 4h6v4h-6zM14 11h6v9h-6zM4 14h7v6H4z",
   memory: "M4 6h16M4 12h16M4 18h10",
   conversations: "M4 5h16v11H9l-5 4z",
+  timeline: "M3 12h18M6 9v6M12 7v10M18 9v6",
+  graph: "M6 8a2 2 0 1 0 0-4 2 2 0 0 0 0 4zM18 10a2 2 0 1 0 0-4 2 2 0 0 0 0 4zM10 20a2 2 0 1 0 0-4 2 2 0 0 0 0 4zM8 6.5l8 1M7 8l2.5 8M16.5 9.5L11.5 16.5",
   review: "M4 5h7v14H4zM13 5h7v14h-7M6 9h3M15 9h3M6 13h3M15 13h3",
   context: "M7 4h10v16H7zM10 8h4M10 12h4M10 16h2",
   reminders: "M6 17V11a6 6 0 0 1 12 0v6l1.5 1.5h-15zM10 21h4M12 5V3",
@@ -104,28 +109,6 @@ export function select(pairs, value, onchange, props = {}) {
 
 // Times and numbers
 
-const DAY = 86_400_000;
-const date = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short" });
-const dated = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short", year: "numeric" });
-const clock = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit" });
-const relative = new Intl.RelativeTimeFormat(undefined, { numeric: "auto" });
-
-/** Format a timestamp as relative time, or as a date if it is not recent. */
-export function ago(at) {
-  const past = Date.now() - at;
-  const sign = past < 0 ? 1 : -1, size = Math.abs(past);
-  if (size < 45_000) return past < -5_000 ? "in a moment" : "just now"; // tolerates clock skew
-  if (size < 3_600_000) return relative.format(sign * Math.round(size / 60_000), "minute");
-  if (size < DAY) return relative.format(sign * Math.round(size / 3_600_000), "hour");
-  if (size < 7 * DAY) return relative.format(sign * Math.round(size / DAY), "day");
-  return new Date(at).getFullYear() === new Date().getFullYear() ? date.format(at) : dated.format(at);
-}
-
-/** Format a timestamp in full. */
-export function moment(at) {
-  return `${dated.format(at)}, ${clock.format(at)}`;
-}
-
 /** Create a <time> element with relative text that `tick` updates, and the full timestamp on hover. */
 export function time(at, says = ago) {
   if (at === null || at === undefined) return null;
@@ -140,22 +123,6 @@ export function tick() {
     const now = node.says?.(Date.parse(node.dateTime));
     if (now && now !== node.textContent) node.textContent = now;
   }
-}
-
-export const day = (at) => dated.format(at);
-
-/** Format a timestamp as relative time and time of day. */
-export const agoAt = (at) => `${ago(at)}, ${clock.format(at)}`;
-export const number = (value, digits = 0) =>
-  value.toLocaleString(undefined, { minimumFractionDigits: digits, maximumFractionDigits: digits });
-export const many = (count, one, more) => `${number(count)} ${count === 1 ? one : more}`;
-
-/** Format a duration. */
-export function span(milliseconds) {
-  if (milliseconds < 1_000) return `${Math.round(milliseconds)} ms`;
-  if (milliseconds < 60_000) return `${Math.round(milliseconds / 1_000)} s`;
-  if (milliseconds < 3_600_000) return `${Math.round(milliseconds / 60_000)} min`;
-  return milliseconds < 2 * DAY ? `${Math.round(milliseconds / 3_600_000)} h` : `${Math.round(milliseconds / DAY)} days`;
 }
 
 // Toasts, dialogs and progress
@@ -182,9 +149,9 @@ export function toast(text, { undo, bad = false, stays = false } = {}) {
   if (undo) {
     took.run = () => { leave(); return attempt(undo); };
     undos.push(took);
-    made.append(button("Undo", took.run, { kind: "link", key: "u" }));
+    made.append(button(t("common.undo"), took.run, { kind: "link", key: "u" }));
   }
-  made.append(button("Close", leave, { icon: "close", quiet: true }));
+  made.append(button(t("common.close"), leave, { icon: "close", quiet: true }));
   if (!undo) [...place.children].find((one) => one.textContent === made.textContent)?.remove(); // replace an equal message
   while (place.childElementCount > 2) place.firstElementChild.remove();
   place.append(made);
@@ -210,7 +177,7 @@ export function dialog(title, build, { wide = false } = {}) {
     let result;
     const close = (value) => { result = value; box.close(); };
     add(box, h("div", { class: "dialog-head" }, h("h2", {}, title),
-      button("Close", () => close(), { icon: "close", quiet: true })), build(close));
+      button(t("common.close"), () => close(), { icon: "close", quiet: true })), build(close));
     box.addEventListener("close", () => { box.remove(); resolve(result); });
     box.addEventListener("click", (event) => { if (event.target === box) close(); });
     document.body.append(box);
@@ -224,7 +191,7 @@ export function dialog(title, build, { wide = false } = {}) {
 /** Ask for confirmation; resolves to true if confirmed. */
 export function ask(title, text, yes, kind = "strong") {
   return dialog(title, (close) => h("div", { class: "stack" }, [text].flat().map((one) => h("p", {}, one)),
-    h("div", { class: "row end" }, button("Cancel", () => close(false)), button(yes, () => close(true), { kind, autofocus: true }))));
+    h("div", { class: "row end" }, button(t("common.cancel"), () => close(false)), button(yes, () => close(true), { kind, autofocus: true }))));
 }
 
 /** Ask for one line of text. */
@@ -232,7 +199,7 @@ export function askText(title, label, value, yes) {
   return dialog(title, (close) => {
     const input = h("input", { type: "text", value: value ?? "", required: true, maxlength: 256, autofocus: true });
     return h("form", { class: "stack", onsubmit: (event) => { event.preventDefault(); close(input.value.trim()); } },
-      field(label, input), h("div", { class: "row end" }, button("Cancel", () => close()),
+      field(label, input), h("div", { class: "row end" }, button(t("common.cancel"), () => close()),
         h("button", { class: "button strong" }, yes)));
   });
 }
@@ -258,31 +225,25 @@ export function keepFocus(root, draw) {
 }
 
 /** Create a placeholder for content that is loading. */
-export const waiting = (text = "Loading…") => h("p", { class: "empty waiting", role: "status" }, text);
+export const waiting = (text = t("common.loading")) => h("p", { class: "empty waiting", role: "status" }, text);
 
 /** Show a loading text in `place` after a delay. Returns a function that cancels it. */
 export function slowly(place) {
-  const timer = setTimeout(() => set(place, "Loading…"), 300);
+  const timer = setTimeout(() => set(place, t("common.loading")), 300);
   return () => clearTimeout(timer);
 }
 
 /** Create an error message, with a retry button if `again` is given. */
 export function failed(error, again) {
-  return h("div", { class: "empty", role: "alert" }, h("p", {}, error.message), again && button("Try again", again));
+  return h("div", { class: "empty", role: "alert" }, h("p", {}, error.message), again && button(t("common.again"), again));
 }
 
 /** Copy text to the clipboard and show a toast. */
 export async function copy(text) {
   try {
     await navigator.clipboard.writeText(text);
-    toast("Copied.");
+    toast(t("common.copied"));
   } catch {
-    toast("The browser does not let this page copy. Select the text instead.", { bad: true });
+    toast(t("common.noCopy"), { bad: true });
   }
 }
-
-/** localStorage, or a no-op if it is disabled. */
-export const kept = {
-  get(key) { try { return localStorage.getItem(`recollect.${key}`); } catch { return null; } },
-  set(key, value) { try { localStorage.setItem(`recollect.${key}`, value); } catch { /* not stored */ } },
-};

@@ -3,6 +3,7 @@
 // the text is.
 
 import { h } from "./dom.js";
+import { t } from "./texts.js";
 
 const LONGEST = 200_000;
 const DEEPEST = 12;
@@ -13,7 +14,7 @@ export function markdown(text, { name = () => null } = {}) {
   const made = h("div", { class: "prose" }, blocks(lines(cut ? text.slice(0, LONGEST) : text), { name }, 0));
   for (const block of made.children) if (block.tagName !== "PRE") block.dir = "auto";
   if (cut) {
-    made.append(h("p", { class: "hint" }, `Only the first ${LONGEST.toLocaleString()} characters are shown.`));
+    made.append(h("p", { class: "hint" }, t("markdown.cut", { count: LONGEST })));
   }
   return made;
 }
@@ -129,7 +130,7 @@ function task(inner) {
   if (!found) return null;
   inner[0] = inner[0].slice(4);
   const done = found[1] !== " ";
-  return h("span", { class: done ? "box done" : "box", role: "img", "aria-label": done ? "done: " : "open: " });
+  return h("span", { class: done ? "box done" : "box", role: "img", "aria-label": t(done ? "markdown.done" : "markdown.open") });
 }
 
 const tight = (made) => (made[0]?.tagName === "P" ? [[...made[0].childNodes], made.slice(1)] : made);
@@ -235,7 +236,7 @@ function inside(inner, links) {
   const shown = text.join("|").trim() || target.trim();
   const where = links.name(target.trim()) ?? links.name(target.split("#")[0].trim());
   return where ? h("a", { href: where, class: "inner" }, shown)
-    : h("span", { class: "broken", title: "Nothing is remembered under this name" }, shown);
+    : h("span", { class: "broken", title: t("markdown.broken") }, shown);
 }
 
 function web(text, at, put) {

@@ -9,7 +9,7 @@ export const standard = { workspace: null, agent: null };
 export function read(hash = location.hash) {
   const [path, search = ""] = hash.replace(/^#\/?/, "").split("?");
   const [view, ...parts] = path.split("/").map(decoded);
-  return { view: view || "memory", parts, query: Object.fromEntries(new URLSearchParams(search)) };
+  return { view: view || "overview", parts, query: Object.fromEntries(new URLSearchParams(search)) };
 }
 
 function decoded(part) {

@@ -1,9 +1,10 @@
 // Context view: the block an agent would get at the start of a session, by section, and what the budget cut.
 
 import { get, latest, post } from "../api.js";
-import { button, copy, failed, field, h, keepFocus, many, number, set, time } from "../dom.js";
+import { button, copy, failed, field, h, keepFocus, set, time } from "../dom.js";
 import { stacked } from "../pictures.js";
 import { go, href } from "../route.js";
+import { number, t } from "../texts.js";
 
 const PAUSE = 300; // debounce of the request, in milliseconds
 const short = (text) => text.replace(/\n{2,}/g, "\n").trim();
@@ -17,17 +18,17 @@ export class ContextView {
   #offered = false;
 
   constructor(root) {
-    this.command = h("input", { type: "text", name: "command", placeholder: "deploy the web shop", autocomplete: "off", id: "search",
+    this.command = h("input", { type: "text", name: "command", placeholder: t("context.example"), autocomplete: "off", id: "search",
       onkeydown: (event) => { if (event.key === "Escape") this.command.blur(); } });
     this.profile = h("select", { name: "profile" }, h("option", { value: "default" }, "default"));
     this.budget = h("input", { type: "number", name: "budget", min: 0, max: 1_000_000, placeholder: "2000" });
     this.total = h("p", { class: "total", role: "status" });
     this.result = h("div", { class: "result" });
     this.form = h("form", { class: "ask", oninput: () => this.#typed(), onsubmit: (event) => { event.preventDefault(); this.#go(); } },
-      field("What is the agent about to do?", this.command), field("Profile", this.profile), field("Budget in tokens", this.budget),
-      h("button", { class: "button strong" }, "Show"));
-    this.page = h("div", { class: "page" }, h("h1", {}, "Context preview"),
-      h("p", { class: "lead" }, "Type a command and see the block that an agent would start with: what was chosen, how much room it takes, and what had to leave."), this.form, this.total, this.result);
+      field(t("context.command"), this.command), field(t("context.profile"), this.profile), field(t("context.budget"), this.budget),
+      h("button", { class: "button strong" }, t("context.show")));
+    this.page = h("div", { class: "page" }, h("h1", {}, t("context.title")),
+      h("p", { class: "lead" }, t("context.lead")), this.form, this.total, this.result);
     set(root, this.page);
   }
 
@@ -54,7 +55,7 @@ export class ContextView {
     clearTimeout(this.timer);
     this.#newest(() => undefined); // abort the pending request: its input is outdated
     this.#wanted = this.#fields();
-    this.#outdated("This block is for what was typed before …");
+    this.#outdated(t("context.outdated"));
     this.timer = setTimeout(() => this.refresh(), PAUSE);
   }
 
@@ -88,7 +89,7 @@ export class ContextView {
 
   async refresh() {
     if (!this.#offered) this.#profiles();
-    if (!this.form.checkValidity()) return this.#outdated(`The budget: ${this.budget.validationMessage}`);
+    if (!this.form.checkValidity()) return this.#outdated(t("context.badBudget", { reason: this.budget.validationMessage }));
     const query = this.#wanted, wanted = { command: query.command ?? "", profile: query.profile || "default" };
     try {
       const found = await this.#newest((signal) => Promise.all([
@@ -110,7 +111,7 @@ export class ContextView {
     this.#shown = said;
     if (!block.text && !whole.text) {
       set(this.total);
-      return void set(this.result, h("p", { class: "empty" }, "There is nothing to say yet: no project, hand-off, decision, lesson or open task fits."));
+      return void set(this.result, h("p", { class: "empty" }, t("context.empty")));
     }
     const key = (item) => `${item.entry_id} ${item.text}`;
     const parts = whole.sections.map((section) => {
@@ -120,21 +121,21 @@ export class ContextView {
     });
     const budget = Number(this.#wanted.budget) || 2_000;
     const left = parts.reduce((sum, part) => sum + part.left.length, 0);
-    set(this.total, h("strong", {}, `about ${many(block.tokens, "token", "tokens")}`), ` of ${number(budget)}`, left ? `; ${many(left, "item", "items")} did not fit` : "; nothing had to leave",
-      " ", button("Copy the block", () => copy(block.text), { icon: "copy", kind: "small" }));
+    set(this.total, h("strong", {}, t("context.about", { count: block.tokens })), t("context.of", { budget }), left ? t("context.left", { count: left }) : t("context.noneLeft"),
+      " ", button(t("context.copy"), () => copy(block.text), { icon: "copy", kind: "small" }));
     if (same) return;
     const open = this.result.querySelector(".raw")?.open;
     set(this.result,
-      stacked(parts.filter((part) => part.tokens).map((part) => [part.name, part.tokens]), Math.max(budget, block.tokens), "Tokens of each section"),
-      block.failed.length > 0 && h("p", { class: "problem", role: "alert" }, `Could not be had: ${block.failed.join("; ")}`),
+      stacked(parts.filter((part) => part.tokens).map((part) => [part.name, part.tokens]), Math.max(budget, block.tokens), t("context.sections")),
+      block.failed.length > 0 && h("p", { class: "problem", role: "alert" }, t("context.failed", { parts: block.failed.join("; ") })),
       parts.map((part, index) => this.#section(part, parts.slice(0, index).filter((one) => one.tokens).length)),
-      h("details", { class: "raw", open }, h("summary", {}, "The block as text"), h("pre", { tabindex: 0 }, block.text)));
+      h("details", { class: "raw", open }, h("summary", {}, t("context.text")), h("pre", { tabindex: 0 }, block.text)));
   }
 
   #section(part, place) {
-    const item = (one, gone) => h("li", { class: gone ? "gone" : null }, gone && h("span", { class: "badge" }, "left out"), " ",
+    const item = (one, gone) => h("li", { class: gone ? "gone" : null }, gone && h("span", { class: "badge" }, t("context.leftOut")), " ",
       one.entry_id ? h("a", { href: href(["memory", one.entry_id]) }, short(one.text)) : short(one.text), (one.source || one.at) && h("span", { class: "hint" }, " ", one.source, " ", time(one.at)));
-    return h("section", { class: "card" }, h("h2", {}, part.tokens > 0 && h("span", { class: `part p${place % 6}` }), part.name, h("span", { class: "size" }, many(part.tokens, "token", "tokens"))),
+    return h("section", { class: "card" }, h("h2", {}, part.tokens > 0 && h("span", { class: `part p${place % 6}` }), part.name, h("span", { class: "size" }, t("context.tokens", { count: part.tokens }))),
       h("ul", { class: "items" }, part.kept.map((one) => item(one, false)), part.left.map((one) => item(one, true))));
   }
 }

@@ -1,12 +1,13 @@
 // Conversations view: list and search, transcript, summary of what left the window, and ending a conversation.
 
 import { Problem, ask as send, conversation as at, entry as entryAt, get, latest, may, page, post } from "../api.js";
-import { add, ago, agoAt, ask, button, dialog, failed, h, icon, keepFocus, many, moment, select, set, slowly, time, toast, waiting } from "../dom.js";
+import { add, ask, button, dialog, failed, h, icon, keepFocus, select, set, slowly, time, toast, waiting } from "../dom.js";
 import { EndlessList } from "../list.js";
 import { markdown } from "../markdown.js";
 import { go, href } from "../route.js";
 import { excerpt, marked, needles } from "../words.js";
 import { notesOf } from "./memory.js";
+import { agoAt, capital, moment, t, textParts } from "../texts.js";
 
 const PAGE = 100;
 const SCREEN = 30; // rows that fill any screen
@@ -15,10 +16,10 @@ const EVERY = 20_000; // polling interval in milliseconds: the feed does not cov
 const BEFORE = 20; // events shown before a turn that was found by search
 const AHEAD = 800; // distance in pixels from the end at which more is fetched
 const END = Number.MAX_SAFE_INTEGER; // greater than any sequence number
-const STATUSES = [["", "All"], ["active", "Active"], ["idle", "Idle"], ["archived", "Archived"]];
+const STATUSES = [["", t("conversations.all")], ...["active", "idle", "archived"].map((status) => [status, capital(t(`status.${status}`))])];
 
 const ID = /^[0-9a-f-]{16,}$/i; // chat ids of programs, which say nothing to people
-const label = (info) => info.title || (info.chat_id && !ID.test(info.chat_id) && info.chat_id) || "No message of a user yet";
+const label = (info) => info.title || (info.chat_id && !ID.test(info.chat_id) && info.chat_id) || t("conversations.noMessage");
 
 export class ConversationsView {
   #newest = latest();
@@ -42,14 +43,14 @@ export class ConversationsView {
 
   constructor(root) {
     this.root = root;
-    this.list = new EndlessList({ row: (item) => this.#row(item), key: (item) => item.key, more: () => this.#more(), label: "Conversations" });
-    this.search = h("input", { type: "search", id: "search", "aria-label": "Search what was said", placeholder: "Search what was said", autocomplete: "off", spellcheck: "false",
+    this.list = new EndlessList({ row: (item) => this.#row(item), key: (item) => item.key, more: () => this.#more(), label: t("nav.conversations") });
+    this.search = h("input", { type: "search", id: "search", "aria-label": t("conversations.search"), placeholder: t("conversations.search"), autocomplete: "off", spellcheck: "false",
       oninput: () => this.#typed(), onkeydown: (event) => this.#searchKeys(event) });
-    this.chips = h("div", { class: "chips", role: "group", "aria-label": "Status" });
-    this.channel = select([["", "All channels"]], "", (value) => this.#choose({ channel: value }), { "aria-label": "Channel" });
+    this.chips = h("div", { class: "chips", role: "group", "aria-label": t("conversations.status") });
+    this.channel = select([["", t("memory.allChannels")]], "", (value) => this.#choose({ channel: value }), { "aria-label": t("memory.channel") });
     this.count = h("p", { class: "count", role: "status", "aria-live": "polite" });
-    this.detail = h("section", { class: "detail", "aria-label": "Conversation", onscroll: () => this.#scrolled() });
-    this.side = h("section", { class: "side", "aria-label": "Conversations" }, h("div", { class: "searchbar" }, h("div", { class: "search" }, icon("search"), this.search)),
+    this.detail = h("section", { class: "detail", "aria-label": t("memory.conversation"), onscroll: () => this.#scrolled() });
+    this.side = h("section", { class: "side", "aria-label": t("nav.conversations") }, h("div", { class: "searchbar" }, h("div", { class: "search" }, icon("search"), this.search)),
       this.chips, h("div", { class: "status-line" }, this.count, this.channel), this.list.node);
     set(root, h("div", { class: "split" }, this.side, this.detail));
     this.#channels();
@@ -76,7 +77,7 @@ export class ConversationsView {
         return void (await showing);
       }
       this.#info = this.pane = null;
-      set(this.detail, h("div", { class: "resting" }, h("p", {}, "Choose a conversation to read it.")));
+      set(this.detail, h("div", { class: "resting" }, h("p", {}, t("conversations.choose"))));
       if (left) this.list.back();
       if (left && document.activeElement === document.body) this.root.focus({ preventScroll: true });
     }
@@ -87,7 +88,7 @@ export class ConversationsView {
     this.#offered = true;
     try {
       const channels = page(await get("/v1/channels")).items;
-      set(this.channel, h("option", { value: "" }, "All channels"), channels.map((one) => h("option", { value: one.id }, one.name)));
+      set(this.channel, h("option", { value: "" }, t("memory.allChannels")), channels.map((one) => h("option", { value: one.id }, one.name)));
       this.channel.value = this.#query.channel ?? "";
     } catch {
       this.#offered = false;
@@ -182,7 +183,7 @@ export class ConversationsView {
       if (!q.q) this.#all = [...found.items, ...rest];
       this.#list(q.q ? found.items : this.#all, keep);
     } catch (error) {
-      set(this.count, h("span", { class: "problem" }, error.message), " ", button("Try again", () => this.#load(), { kind: "link" }));
+      set(this.count, h("span", { class: "problem" }, error.message), " ", button(t("common.again"), () => this.#load(), { kind: "link" }));
     } finally {
       there();
     }
@@ -231,10 +232,10 @@ export class ConversationsView {
   }
 
   #tell() {
-    const { q, status, channel } = this.#query, count = this.list.items.length, where = channel ? " in this channel" : "";
-    this.count.textContent = q ? (count ? many(count, "turn", "turns") : `No turn contains “${q}”${status || channel ? " in such a conversation" : ""}.`)
-      : count ? many(count, "conversation", "conversations") + (this.#cursor ? " and more" : "")
-      : status ? `No conversation${where} is ${status}.` : channel ? `There is no conversation${where}.` : "No conversations yet. An agent that talks through recollect has them here.";
+    const { q, status, channel } = this.#query, count = this.list.items.length;
+    this.count.textContent = q ? (count ? t("conversations.turns", { count }) : t(status || channel ? "conversations.noTurnSuch" : "conversations.noTurn", { query: q }))
+      : count ? t(this.#cursor ? "conversations.countMore" : "conversations.count", { count })
+      : status ? t(channel ? "conversations.noneStatusHere" : "conversations.noneStatus", { status: t(`status.${status}`) }) : t(channel ? "conversations.noneHere" : "conversations.none");
   }
 
   async #more() {
@@ -249,9 +250,9 @@ export class ConversationsView {
 
   #row({ info, turn, key }) {
     const wanted = needles(this.#query.q);
-    const text = turn ? excerpt(turn.event.content, wanted) : excerpt(info.closing_summary ?? "", []) || (info.status === "active" ? "It still goes on." : "It has no summary.");
+    const text = turn ? excerpt(turn.event.content, wanted) : excerpt(info.closing_summary ?? "", []) || (t(info.status === "active" ? "conversations.goesOn" : "conversations.noSummary"));
     return h("a", { class: "entry-row", href: this.#address({ info, turn }) },
-      h("span", { class: "line" }, h("span", { class: "title", dir: turn ? null : "auto" }, turn ? [h("bdi", {}, turn.event.speaker ?? role(turn.event)), " in ", h("bdi", {}, label(info))] : label(info)), h("span", { class: "when" }, time(turn ? turn.event.created_at : info.started_at))),
+      h("span", { class: "line" }, h("span", { class: "title", dir: turn ? null : "auto" }, turn ? textParts("conversations.said", { who: h("bdi", {}, turn.event.speaker ?? role(turn.event)), title: h("bdi", {}, label(info)) }) : label(info)), h("span", { class: "when" }, time(turn ? turn.event.created_at : info.started_at))),
       h("span", { class: "snippet" }, marked(text, wanted)),
       h("span", { class: "badges" }, status(info), h("span", { class: "badge" }, info.channel_id), !turn && h("span", { class: "tag" }, info.ref_code)));
   }
@@ -273,7 +274,7 @@ export class ConversationsView {
       this.after = h("div", { class: "more" });
       this.head = h("header", { class: "pane-head" });
       this.closing = h("div", { class: "closing" });
-      this.pane = h("article", { class: "pane talk", "aria-label": `Conversation ${info.ref_code}` }, this.head, this.about, this.before, this.events, this.after, this.closing);
+      this.pane = h("article", { class: "pane talk", "aria-label": t("conversations.labelled", { ref: info.ref_code }) }, this.head, this.about, this.before, this.events, this.after, this.closing);
       this.shownState = null;
       set(this.detail, this.pane);
       this.#stand(info, about);
@@ -355,14 +356,14 @@ export class ConversationsView {
     this.events = whole;
     this.calls = new Map([...this.calls, ...known]);
     this.#note(items);
-    set(this.before, next && button("Show what was said before", () => this.#reach("before"), { kind: "small" }));
+    set(this.before, next && button(t("conversations.before"), () => this.#reach("before"), { kind: "small" }));
     if (below?.isConnected && (asked || place < view.top + view.height / 2)) this.detail.scrollTop += below.getBoundingClientRect().top - place;
   }
 
   #later({ items, next }) {
     for (const event of items) this.#append(event);
     this.#note(items);
-    set(this.after, next && button("Show more", () => this.#reach("after"), { kind: "small" }), !this.events.childElementCount && h("p", { class: "hint" }, "Nothing was said yet."));
+    set(this.after, next && button(t("common.more"), () => this.#reach("after"), { kind: "small" }), !this.events.childElementCount && h("p", { class: "hint" }, t("conversations.nothing")));
   }
 
   #note(items) {
@@ -397,7 +398,7 @@ export class ConversationsView {
     keepFocus(this.detail, () => {
       set(this.head, this.#head(info));
       this.#about(info, about);
-      set(this.closing, info.closing_summary && h("section", { class: "card" }, h("h2", {}, "What came of it"), said(info.closing_summary)));
+      set(this.closing, info.closing_summary && h("section", { class: "card" }, h("h2", {}, t("conversations.outcome")), said(info.closing_summary)));
     });
     if (place < this.detail.getBoundingClientRect().top) this.detail.scrollTop += this.events.getBoundingClientRect().top - place;
   }
@@ -407,20 +408,20 @@ export class ConversationsView {
       if (!(await ask(title, text, name))) return;
       try {
         const done = await post(`${at(info.ref_code)}/${verb}`);
-        toast(verb === "end" ? ended(done) : `It is ${verb === "idle" ? "idle" : "archived"} now.`);
+        toast(verb === "end" ? ended(done) : t(verb === "idle" ? "conversations.isIdle" : "conversations.isArchived"));
         await Promise.all([this.#follow(), this.#load({ keep: true })]);
         if (verb === "end") this.detail.scrollTop = this.detail.scrollHeight;
       } catch (error) {
         toast(error.message, { bad: true });
       }
     });
-    return [button("Back", () => go(href(["conversations"], this.#query)), { icon: "back", quiet: true, kind: "back" }),
+    return [button(t("common.back"), () => go(href(["conversations"], this.#query)), { icon: "back", quiet: true, kind: "back" }),
       h("h1", { tabindex: -1 }, label(info)),
-      h("div", { class: "actions" }, button("About", () => { this.#top = this.detail.scrollTop = 0; this.about.focus({ preventScroll: true }); }, { title: "What there is to know about it, above what was said" }),
-        may("write") && [info.status === "active" && act("Idle", "idle", "Set it idle?", "It is marked as over, and nothing else is done: no summary, and its own entries stay. There is no way back to active."),
-        info.status !== "archived" && act("Archive", "archive", "Archive it?", "It leaves the usual lists. Everything that was said stays, and so does its scratchpad. There is no way back."),
-        info.status === "active" && act("End", "end", "End it?", ["A summary and a hand-off are written, decisions and lessons are kept, and what was said can be found as past talk.", "Entries of the conversation's own scope go to the trash, and it becomes idle."]),
-        button("Erase", () => this.#erase(at(info.ref_code), { erase: true }, "conversation", "Everything that was said in it is erased. The conversation stays as an empty record."), { title: "Erase everything that was said in it" })])];
+      h("div", { class: "actions" }, button(t("conversations.about"), () => { this.#top = this.detail.scrollTop = 0; this.about.focus({ preventScroll: true }); }, { title: t("conversations.about.says") }),
+        may("write") && [info.status === "active" && act(t("conversations.idle"), "idle", t("conversations.idle.ask"), t("conversations.idle.text")),
+        info.status !== "archived" && act(t("conversations.archive"), "archive", t("conversations.archive.ask"), t("conversations.archive.text")),
+        info.status === "active" && act(t("conversations.end"), "end", t("conversations.end.ask"), [t("conversations.end.text"), t("conversations.end.scope")]),
+        button(t("conversations.erase"), () => this.#erase(at(info.ref_code), { erase: true }, "conversation", t("conversations.erase.text")), { title: t("conversations.erase.says") })])];
   }
 
   #about(info, [summary, pad, saved]) {
@@ -428,19 +429,19 @@ export class ConversationsView {
     const save = async () => {
       try {
         await post(`${at(info.ref_code)}/checkpoint`);
-        toast("Saved: for seven days it can be taken up again here.");
+        toast(t("conversations.checkpoint.saved"));
         await this.#follow();
       } catch (error) { toast(error.message, { bad: true }); }
     };
     set(this.about,
-      h("dl", { class: "facts" }, [["Status", status(info)], ["Channel", info.channel_id], ["Ref code", h("code", {}, info.ref_code)], ["Began", moment(info.started_at)], ["Ended", info.ended_at && moment(info.ended_at)], ["Model", info.model_id], ["With", info.participants?.join(", ")]]
+      h("dl", { class: "facts" }, [[t("conversations.status"), status(info)], [t("memory.channel"), info.channel_id], [t("conversations.refCode"), h("code", {}, info.ref_code)], [t("conversations.began"), moment(info.started_at)], [t("conversations.ended"), info.ended_at && moment(info.ended_at)], [t("conversations.model"), info.model_id], [t("conversations.with"), info.participants?.join(", ")]]
         .map(([name, value]) => value && h("div", {}, h("dt", {}, name), h("dd", {}, value)))),
-      summary?.summary && h("section", { class: "card" }, h("h2", {}, "What stands for the part that left the window"), said(summary.summary),
+      summary?.summary && h("section", { class: "card" }, h("h2", {}, t("conversations.summary")), said(summary.summary),
         facts.length > 0 && h("dl", { class: "pairs" }, facts.map((fact) => h("div", {}, h("dt", {}, fact.key), h("dd", {}, fact.value))))),
-      notes.length > 0 && h("section", { class: "card", "aria-label": "Scratchpad" }, h("h2", {}, "Scratchpad ", h("span", { class: "badge working" }, "Working Note")),
+      notes.length > 0 && h("section", { class: "card", "aria-label": t("conversations.scratchpad") }, h("h2", {}, t("conversations.scratchpad"), " ", h("span", { class: "badge working" }, t("memory.workingNote"))),
         h("dl", { class: "pairs" }, notes.map(([key, value]) => h("div", {}, h("dt", {}, key), h("dd", {}, typeof value === "string" ? value : h("pre", { tabindex: 0 }, JSON.stringify(value, null, 2))))))),
-      h("p", { class: "hint" }, saved ? ["Checkpoint: saved ", time(saved.saved_at, agoAt), ` with the last ${many(saved.events.length, "message", "messages")}. `] : "There is no checkpoint of it. ",
-        may("write") && info.status !== "archived" && button("Save a checkpoint", save, { kind: "small" })));
+      h("p", { class: "hint" }, saved ? textParts("conversations.checkpoint", { when: time(saved.saved_at, agoAt), count: saved.events.length }) : t("conversations.noCheckpoint"), " ",
+        may("write") && info.status !== "archived" && button(t("conversations.save"), save, { kind: "small" })));
   }
 
   // Transcript
@@ -449,21 +450,21 @@ export class ConversationsView {
     if (event.type === "CompactMarker") return void this.events.append(this.#marker(event));
     if (event.type === "ToolResultCommitted") {
       const call = this.calls.get(event.tool_call_id);
-      const result = h("div", { class: "result", "data-seq": event.seq }, h("h4", {}, "Result"),
+      const result = h("div", { class: "result", "data-seq": event.seq }, h("h4", {}, t("conversations.result")),
         event.erased_at ? erased(event) : [h("pre", { tabindex: 0 }, event.content), this.#eraser(event, "result")]);
       if (call) return void call.append(result);
-      return void this.events.append(h("details", { class: "tool", "data-lone": event.tool_call_id }, h("summary", {}, "Result of a tool"), result));
+      return void this.events.append(h("details", { class: "tool", "data-lone": event.tool_call_id }, h("summary", {}, t("conversations.resultOf")), result));
     }
     const who = event.speaker ?? role(event);
     const last = this.events.lastElementChild;
     const near = last?.dataset.who === who && last?.dataset.kind === event.type && event.created_at - Number(last.dataset.at) < 300_000;
     const turn = h("div", { class: `said ${event.role ?? roleOf(event.type)}${event.internal ? " internal" : ""}${near ? " near" : ""}`, "data-seq": event.seq, "data-who": who, "data-kind": event.type, "data-at": event.created_at },
       !near && h("p", { class: "who" }, h("strong", {}, who), " ", time(event.created_at, agoAt),
-        event.lane === "core" && h("span", { class: "badge" }, "core"), event.internal && h("span", { class: "badge" }, "internal")),
+        event.lane === "core" && h("span", { class: "badge" }, t("conversations.core")), event.internal && h("span", { class: "badge" }, t("conversations.internal"))),
       event.erased_at ? erased(event) : event.content && said(event.content), !event.erased_at && this.#eraser(event, "turn"));
     for (const call of event.tool_calls ?? []) {
       const name = call.function?.name ?? call.name ?? "tool";
-      const box = h("details", { class: "tool" }, h("summary", {}, "Called ", h("code", {}, name)), h("h4", {}, "Arguments"), h("pre", { tabindex: 0 }, pretty(call.function?.arguments ?? call.arguments ?? "")));
+      const box = h("details", { class: "tool" }, h("summary", {}, textParts("conversations.called", { name: h("code", {}, name) })), h("h4", {}, t("conversations.arguments")), h("pre", { tabindex: 0 }, pretty(call.function?.arguments ?? call.arguments ?? "")));
       if (call.id) this.calls.set(call.id, box);
       turn.append(box);
     }
@@ -472,7 +473,7 @@ export class ConversationsView {
 
   #eraser(event, what) {
     const path = `${at(this.#open)}/events/${event.hash}`, text = event.content && `“${excerpt(event.content, [])}”`;
-    return may("write") && button(`Erase this ${what}`, () => this.#erase(path, {}, what, text), { icon: "trash", kind: "erase", quiet: true });
+    return may("write") && button(t(`conversations.eraser.${what}`), () => this.#erase(path, {}, what, text), { icon: "trash", kind: "erase", quiet: true });
   }
 
   /** Erase an event or the whole conversation, after a confirmation that shows what would be removed and rewritten. */
@@ -480,13 +481,12 @@ export class ConversationsView {
     try {
       const { body: plan } = await send("DELETE", path, { query: { ...query, dry_run: true }, reads: true });
       const results = what === "conversation" ? 0 : plan.events.length - 1;
-      const text = [said, ...figures(plan), results > 0 && `The results of its tool calls go with it: ${results}.`,
-        "Notes and other turns that contain the same words stay. Backups and the git history of a vault are out of reach. This cannot be undone."];
-      if (!(await ask(`Erase this ${what}?`, text.filter(Boolean), "Erase"))) return;
+      const text = [said, ...figures(plan), results > 0 && t("conversations.erase.results", { number: results }), t("conversations.erase.limits")];
+      if (!(await ask(t(`conversations.erase.${what}`), text.filter(Boolean), t("conversations.erase")))) return;
       const { body: done } = await send("DELETE", path, { query });
       await this.#show();
-      await dialog("Erased", (close) => h("div", { class: "stack" }, figures(done).map((line) => h("p", {}, line)), h("p", {}, "What remains:"), h("ul", {}, done.remaining.map((line) => h("li", {}, line))),
-        h("div", { class: "row end" }, button("Done", () => close(), { kind: "strong", autofocus: true }))));
+      await dialog(t("conversations.erasedTitle"), (close) => h("div", { class: "stack" }, figures(done).map((line) => h("p", {}, line)), h("p", {}, t("conversations.remains")), h("ul", {}, done.remaining.map((line) => h("li", {}, line))),
+        h("div", { class: "row end" }, button(t("conversations.done"), () => close(), { kind: "strong", autofocus: true }))));
     } catch (error) {
       toast(error.message, { bad: true });
     }
@@ -497,24 +497,24 @@ export class ConversationsView {
     const text = h("div", {});
     return h("details", { class: "marker", "data-seq": event.seq, ontoggle: (toggled) => {
       if (!toggled.target.open || text.childElementCount) return;
-      get(entryAt(id ?? name)).then((entry) => add(text, said(entry.content), h("p", {}, h("a", { href: href(["memory", entry.id]) }, "Open the archive"))))
-        .catch((error) => add(text, h("p", { class: "hint" }, error instanceof Problem && error.status === 404 ? "The archive was forgotten." : error.message)));
-    } }, h("summary", {}, `Compacted ${time(event.created_at).textContent}: a summary stands for ${folded ? many(folded, "event", "events") : "what was said above"}`), text);
+      get(entryAt(id ?? name)).then((entry) => add(text, said(entry.content), h("p", {}, h("a", { href: href(["memory", entry.id]) }, t("conversations.openArchive")))))
+        .catch((error) => add(text, h("p", { class: "hint" }, error instanceof Problem && error.status === 404 ? t("conversations.archiveForgotten") : error.message)));
+    } }, h("summary", {}, t(folded ? "conversations.compacted" : "conversations.compactedAbove", { when: time(event.created_at).textContent, count: folded })), text);
   }
 }
 
 const said = (text) => markdown(text, { name: (name) => href(["memory", name]) });
-const NAMES = { UserMsg: "User", ModelOutput: "Agent", InjectedInstruction: "Instruction", CoreJobStart: "Job" };
-const role = (event) => NAMES[event.type] ?? event.type;
+const NAMED = ["UserMsg", "ModelOutput", "InjectedInstruction", "CoreJobStart"];
+const role = (event) => (NAMED.includes(event.type) ? t(`role.${event.type}`) : event.type);
 const roleOf = (type) => ({ UserMsg: "user", ModelOutput: "assistant" })[type] ?? "system";
-const status = (info) => h("span", { class: `badge status ${info.status}` }, info.status[0].toUpperCase() + info.status.slice(1));
+const status = (info) => h("span", { class: `badge status ${info.status}` }, capital(t(`status.${info.status}`)));
 
-const erased = (event) => h("p", { class: "hint" }, "Erased ", time(event.erased_at, agoAt), ".");
+const erased = (event) => h("p", { class: "hint" }, textParts("conversations.erased", { when: time(event.erased_at, agoAt) }));
 
 /** Describe what a receipt removed and rewrote, a line each. */
 function figures(receipt) {
   const all = (places, key) => places.map((one) => `${one.place} (${one[key]})`).join(", ");
-  return [receipt.removed.length && `Removed: ${all(receipt.removed, "removed")}.`, receipt.rewritten.length && `Made again without it: ${all(receipt.rewritten, "rewritten")}.`].filter(Boolean);
+  return [receipt.removed.length && t("conversations.removed", { places: all(receipt.removed, "removed") }), receipt.rewritten.length && t("conversations.rewritten", { places: all(receipt.rewritten, "rewritten") })].filter(Boolean);
 }
 
 function pretty(text) {
@@ -522,6 +522,6 @@ function pretty(text) {
 }
 
 function ended(done) {
-  const kept = [done.handoff && "a hand-off", done.decisions?.length && many(done.decisions.length, "decision", "decisions"), done.lessons?.length && many(done.lessons.length, "lesson", "lessons")].filter(Boolean);
-  return `Ended. It left ${kept.join(", ") || "a summary"}.`;
+  const kept = [done.handoff && t("conversations.end.handoff"), done.decisions?.length && t("conversations.end.decisions", { count: done.decisions.length }), done.lessons?.length && t("conversations.end.lessons", { count: done.lessons.length })].filter(Boolean);
+  return t("conversations.end.done", { what: kept.join(", ") || t("conversations.end.summary") });
 }

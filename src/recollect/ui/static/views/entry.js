@@ -1,17 +1,18 @@
 // Entry pane: content, names, origin, decay, history and links of one entry.
 
 import { ask, entry as at, get, may, page } from "../api.js";
-import { askText, button, dialog, field, failed, h, keepFocus, many, moment, number, set, time, toast, waiting } from "../dom.js";
+import { askText, button, dialog, field, failed, h, keepFocus, set, time, toast, waiting } from "../dom.js";
 import { markdown } from "../markdown.js";
 import { decayCurve, whyPicture } from "../pictures.js";
 import { originWords } from "../origin.js";
 import { go, href } from "../route.js";
 import { diffNodes } from "../words.js";
-import { FIELDS, called, entryForm, explained, forget, forgetting, hasDraft, restore, reversed, shown, stateOf, tellChange } from "./form.js";
+import { FIELDS, called, entryForm, explained, fieldName, forget, forgetting, hasDraft, restore, reversed, shown, stateOf, tellChange } from "./form.js";
 import { trail } from "./provenance.js";
+import { listed, moment, number, t, textParts } from "../texts.js";
 
-const DID = { add: "Made", write: "Changed", rename: "Renamed", alias: "Got one more name", remove: "Forgotten", restore: "Restored", erase: "Erased" };
-const LIFETIMES = { conversation: "the conversation", short_term: "short term", mid_term: "mid term", long_term: "long term" };
+const OPERATIONS = ["add", "write", "rename", "alias", "remove", "restore", "erase"];
+const LIFETIMES = ["conversation", "short_term", "mid_term", "long_term"];
 const title = (entry) => entry.name ?? (entry.content.split("\n").map((line) => line.replace(/^[#>*\-\s]+/, "").trim()).find(Boolean) ?? entry.content.trim()).slice(0, 120);
 const label = (entry) => entry.name ?? `${title(entry).slice(0, 80)}`;
 
@@ -88,8 +89,7 @@ export class EntryPane {
     const note = this.root.querySelector(".pane > .elsewhere"), known = this.#etag;
     const { etag, status } = await ask("GET", at(this.id)).catch((error) => error);
     note.hidden = etag === known || (status !== undefined && status !== 404);
-    note.textContent = status === 404 ? "It was forgotten elsewhere meanwhile. Saving will offer to bring it back."
-      : "It was changed elsewhere meanwhile. Saving will show both.";
+    note.textContent = t(status === 404 ? "entry.forgottenElsewhere" : "entry.changedElsewhere");
   }
 
   /** Explain why the current search found the entry, or that it did not. */
@@ -100,8 +100,8 @@ export class EntryPane {
     asked.hidden = !found;
     why.hidden = !hit || !this.#explaining;
     asked.setAttribute("aria-expanded", String(!why.hidden));
-    set(why, found ? [h("h2", {}, `Why “${hit.query}” finds this`), whyPicture(hit)]
-      : hit && h("p", {}, hit.all ? `“${hit.query}” does not find this now.` : `“${hit.query}” does not have this among its best ${hit.count} results now.`));
+    set(why, found ? [h("h2", {}, t("entry.why", { query: hit.query })), whyPicture(hit)]
+      : hit && h("p", {}, hit.all ? t("entry.why.not", { query: hit.query }) : t("entry.why.notBest", { query: hit.query, count: hit.count })));
     if (!hit || !this.#sought) return;
     this.#sought = false;
     why.scrollIntoView({ block: "nearest" });
@@ -164,13 +164,13 @@ export class EntryPane {
     const was = { ...before, id };
     const back = () => restore(was, () => { this.#trashed = false; return this.#load(); }, { undo: true });
     set(this.root, h("article", { class: "pane", "aria-label": title(was) },
-      this.#head(was, [may("write") && button("Bring it back", back, { kind: "strong" })]),
-      h("p", { class: "elsewhere" }, "This was forgotten ", time(when), ` by ${actor}.`),
+      this.#head(was, [may("write") && button(t("form.bringBack"), back, { kind: "strong" })]),
+      h("p", { class: "elsewhere" }, textParts("entry.forgotten", { when: time(when), actor })),
       h("div", { class: "content" }, markdown(was.content, { name: (name) => href(["memory", name]) }))));
   }
 
   #head(entry, actions) {
-    return h("header", { class: "pane-head" }, button("Back", this.closed, { icon: "back", quiet: true, kind: "back" }),
+    return h("header", { class: "pane-head" }, button(t("common.back"), this.closed, { icon: "back", quiet: true, kind: "back" }),
       h("h1", { tabindex: -1 }, title(entry)), h("div", { class: "actions" }, actions));
   }
 
@@ -179,15 +179,15 @@ export class EntryPane {
     let broken = new Set(), tied = null;
     const text = () => markdown(entry.content, { name: (name) => (broken.has(name) ? null : href(["memory", name])) });
     const content = h("div", { class: "content" }, text());
-    const asked = button("Why this?", () => { this.#explaining = !this.#explaining; this.explain(); }, { "aria-controls": "why", "aria-expanded": "false" });
+    const asked = button(t("entry.why.ask"), () => { this.#explaining = !this.#explaining; this.explain(); }, { "aria-controls": "why", "aria-expanded": "false" });
     const links = h("div"), curve = h("div"), past = h("div"), made = h("div");
     set(this.root, h("article", { class: "pane", "aria-label": title(entry) },
-      this.#head(entry, [asked, write && button("Edit", () => this.edit(), { icon: "pencil", key: "e" }), write && this.#validity(entry), write && button("Forget", () => forget(entry, () => this.gone(entry.id)), { icon: "trash" })]),
-      write && hasDraft(entry.id) && h("p", { class: "elsewhere", role: "status" }, "You typed something and did not save it. ", button("Go on", () => this.edit(), { kind: "small" })),
+      this.#head(entry, [asked, write && button(t("entry.edit"), () => this.edit(), { icon: "pencil", key: "e" }), write && this.#validity(entry), write && button(t("entry.forget"), () => forget(entry, () => this.gone(entry.id)), { icon: "trash" })]),
+      write && hasDraft(entry.id) && h("p", { class: "elsewhere", role: "status" }, t("entry.draft"), " ", button(t("entry.goOn"), () => this.edit(), { kind: "small" })),
       this.#facts(entry), h("div", { class: "why", id: "why", hidden: true }), content, links,
-      h("section", {}, h("h2", {}, "Names"), this.#names(entry, write)),
+      h("section", {}, h("h2", {}, t("entry.names")), this.#names(entry, write)),
       this.#origin(entry, made),
-      h("section", {}, h("h2", {}, "How present it is"), curve),
+      h("section", {}, h("h2", {}, t("entry.presence")), curve),
       past));
     this.explain();
     const own = (node, made) => { if (this.#entry === entry) set(node, made); };
@@ -201,7 +201,7 @@ export class EntryPane {
         own(links, this.#links(found));
       });
     });
-    const missing = (node) => (error) => own(node, h("p", { class: "problem" }, error.message, " ", button("Try again", () => this.#load(), { kind: "link" })));
+    const missing = (node) => (error) => own(node, h("p", { class: "problem" }, error.message, " ", button(t("common.again"), () => this.#load(), { kind: "link" })));
     linked.then(tie).catch(missing(links));
     accesses.then((found) => own(curve, [decayCurve(found), this.#recalledBy(found)])).catch(missing(curve));
     sources.then((found) => own(made, trail(found))).catch(missing(made));
@@ -213,42 +213,42 @@ export class EntryPane {
     const asked = new Map(), { scope, conversation_id: conversation, channel_id: channel } = this.#entry;
     const within = scope === "conversation" ? { scope, conversation } : scope === "channel" ? { scope, channel } : {}; // other scopes do not find it
     for (const [when, query] of [...recalls].reverse()) if (query) asked.set(query, [...(asked.get(query) ?? []), when]);
-    if (!asked.size) return h("p", { class: "hint" }, "No question on record has found it. Search for it, and “Why this?” shows how it came to its place.");
+    if (!asked.size) return h("p", { class: "hint" }, t("entry.notRecalled"));
     const seek = (query) => {
       this.#explaining = this.#sought = true;
       if (this.why(this.#entry.id)?.query === query) this.explain(); // the search is already loaded
     };
-    return h("details", { class: "recalls", "data-part": "recalls" }, h("summary", {}, h("h3", {}, "Recalled by"), ` ${many(asked.size, "question", "questions")}`),
-      h("p", { class: "hint" }, "Choose one to ask it again and to see why it finds this."),
+    return h("details", { class: "recalls", "data-part": "recalls" }, h("summary", {}, h("h3", {}, t("entry.recalledBy")), ` ${t("entry.questions", { count: asked.size })}`),
+      h("p", { class: "hint" }, t("entry.recalledBy.hint")),
       h("ul", { class: "links" }, [...asked].slice(0, 50).map(([query, [last, ...more]]) => h("li", {}, h("a", { href: href(["memory", this.#id], { q: query, ...within }), onclick: () => seek(query) }, query.slice(0, 200)),
-        h("span", { class: "hint" }, ", ", time(last), more.length > 0 && `, ${many(more.length + 1, "time", "times")}`)))));
+        h("span", { class: "hint" }, ", ", time(last), more.length > 0 && `, ${t("entry.times", { count: more.length + 1 })}`)))));
   }
 
   #facts(entry) {
     const fact = (name, value) => value !== null && value !== undefined && value !== "" && value !== false && h("div", {}, h("dt", {}, name), h("dd", {}, value));
     return h("dl", { class: "facts" },
-      fact("Category", entry.category && h("span", { class: "badge" }, h("span", { class: `spot ${entry.category}` }), called(entry.category))),
-      entry.kind !== "note" && fact("Kind", entry.kind),
-      fact("Tags", entry.tags.length > 0 && entry.tags.map((tag) => [h("a", { class: "tag", href: href(["memory"], { tag }) }, `#${tag}`), " "])),
-      stateOf(entry) !== "current" && fact("State", [stateOf(entry), entry.superseded_by && [" by ", h("a", { href: href(["memory", entry.superseded_by]) }, "this entry")]]),
-      entry.valid_from && fact("Holds since", time(entry.valid_from)),
-      entry.valid_until && fact(stateOf(entry) === "current" ? "Holds until" : "Held until", time(entry.valid_until)),
-      fact("Origin", originWords(entry.origin, entry.kind)),
-      fact("Written", time(entry.created_at)),
-      entry.updated_at !== entry.created_at && fact("Changed", time(entry.updated_at)),
-      fact("Importance", [h("meter", { min: 0, max: 1, value: entry.importance, "aria-hidden": "true" }), ` ${number(entry.importance, 2)}`]),
-      fact("Scope", entry.scope), fact("Meant for", LIFETIMES[entry.lifetime] ?? entry.lifetime),
-      fact("Recalled", entry.access_count ? [many(entry.access_count, "time", "times"), entry.accessed_at && [", ", time(entry.accessed_at)]] : "never"));
+      fact(t("memory.category"), entry.category && h("span", { class: "badge" }, h("span", { class: `spot ${entry.category}` }), called(entry.category))),
+      entry.kind !== "note" && fact(t("memory.kind"), t(`kind.${entry.kind}`)),
+      fact(t("entry.tags"), entry.tags.length > 0 && entry.tags.map((tag) => [h("a", { class: "tag", href: href(["memory"], { tag }) }, `#${tag}`), " "])),
+      stateOf(entry) !== "current" && fact(t("entry.state"), entry.superseded_by ? textParts("entry.supersededBy", { state: t(`state.${stateOf(entry)}`), link: h("a", { href: href(["memory", entry.superseded_by]) }, t("entry.thisEntry")) }) : t(`state.${stateOf(entry)}`)),
+      entry.valid_from && fact(t("entry.holdsSince"), time(entry.valid_from)),
+      entry.valid_until && fact(t(stateOf(entry) === "current" ? "entry.holdsUntil" : "entry.heldUntil"), time(entry.valid_until)),
+      fact(t("entry.origin"), originWords(entry.origin, entry.kind)),
+      fact(t("entry.written"), time(entry.created_at)),
+      entry.updated_at !== entry.created_at && fact(t("entry.changed"), time(entry.updated_at)),
+      fact(t("entry.importance"), [h("meter", { min: 0, max: 1, value: entry.importance, "aria-hidden": "true" }), ` ${number(entry.importance, 2)}`]),
+      fact(t("memory.scope"), t(`scope.${entry.scope}`)), fact(t("entry.meantFor"), LIFETIMES.includes(entry.lifetime) ? t(`lifetime.${entry.lifetime}`) : entry.lifetime),
+      fact(t("entry.recalled"), entry.access_count ? [t("entry.times", { count: entry.access_count }), entry.accessed_at && [", ", time(entry.accessed_at)]] : t("entry.never")));
   }
 
   /** Create the buttons that say that an entry no longer holds, or holds again. */
   #validity(entry) {
     if (entry.kind !== "note") return null;
-    if (entry.closed_at) return button("Make it hold again", () => restore(entry, () => this.#load()));
+    if (entry.closed_at) return button(t("entry.holdAgain"), () => restore(entry, () => this.#load()));
     const close = async (path, body, said) => {
       try {
         const { body: made } = await ask("POST", `${at(entry.id)}/${path}`, { body });
-        toast(said, { undo: async () => { await ask("POST", `${at(entry.id)}/restore`, { body: {} }); toast("It holds again."); go(href(["memory", entry.id])); } });
+        toast(said, { undo: async () => { await ask("POST", `${at(entry.id)}/restore`, { body: {} }); toast(t("entry.holdsAgain")); go(href(["memory", entry.id])); } });
         this.past(entry.id);
         if (made.id === entry.id) this.#load();
         else go(href(["memory", made.id]));
@@ -257,15 +257,15 @@ export class EntryPane {
       }
     };
     const replace = async () => {
-      const content = await dialog("Replace it", (done) => {
+      const content = await dialog(t("entry.replaceIt"), (done) => {
         const text = h("textarea", { rows: 6, required: true, maxlength: 1_000_000, value: entry.content, autofocus: true });
         return h("form", { class: "stack", onsubmit: (event) => { event.preventDefault(); done(text.value); } },
-          field("What holds from now on", text, "The old text stays readable, with the dates on which it held."),
-          h("div", { class: "row end" }, button("Cancel", () => done()), h("button", { class: "button strong" }, "Replace")));
+          field(t("entry.fromNowOn"), text, t("entry.fromNowOn.hint")),
+          h("div", { class: "row end" }, button(t("common.cancel"), () => done()), h("button", { class: "button strong" }, t("entry.replace"))));
       });
-      if (content && content !== entry.content) await close("supersede", { content, origin: "user" }, "Replaced. The old text is kept as past.");
+      if (content && content !== entry.content) await close("supersede", { content, origin: "user" }, t("entry.replaced"));
     };
-    return [button("Replace…", replace), button("Retract", () => close("retract", {}, "Retracted. It is kept as past."))];
+    return [button(t("entry.replaceButton"), replace), button(t("entry.retract"), () => close("retract", {}, t("entry.retracted")))];
   }
 
   #names(entry, write) {
@@ -274,10 +274,10 @@ export class EntryPane {
       if (!name || name === value) return;
       try {
         await ask("POST", `${at(entry.id)}/${path}`, { body: { name }, etag: this.#etag });
-        toast(path === "rename" ? `It is now called “${name}”.` : `“${name}” leads here, too.`,
+        toast(t(path === "rename" ? "entry.nowCalled" : "entry.leadsHere", { name }),
           path === "rename" && entry.name ? { undo: async () => {
             await ask("POST", `${at(entry.id)}/rename`, { body: { name: entry.name } });
-            toast(`It is called “${entry.name}” again; “${name}” still leads here.`);
+            toast(t("entry.calledAgain", { name: entry.name, alias: name }));
           } } : {});
         this.#load();
       } catch (error) {
@@ -286,18 +286,18 @@ export class EntryPane {
       }
     };
     return h("p", { class: "names" },
-      entry.name ? [h("strong", {}, entry.name), entry.aliases.length > 0 && [", also ", entry.aliases.map((one, index) => [index > 0 && ", ", h("span", { class: "alias" }, one)])]] : h("span", { class: "hint" }, "It has no name. "),
+      entry.name ? [h("strong", {}, entry.name), entry.aliases.length > 0 && [`, ${t("entry.also")} `, entry.aliases.map((one, index) => [index > 0 && ", ", h("span", { class: "alias" }, one)])]] : h("span", { class: "hint" }, `${t("entry.noName")} `),
       write && h("span", { class: "row inline" },
-        button(entry.name ? "Rename" : "Give it a name", () => change(entry.name ? "Rename it" : "Name it", "New name", "rename", entry.name ?? "", entry.name ? "Rename" : "Name it"), { kind: "small" }),
-        button("Add an alias", () => change("One more name", "Alias", "aliases", "", "Add"), { kind: "small" })));
+        button(t(entry.name ? "entry.rename" : "entry.giveName"), () => change(t(entry.name ? "entry.renameIt" : "entry.nameIt"), t("entry.newName"), "rename", entry.name ?? "", t(entry.name ? "entry.rename" : "entry.nameIt")), { kind: "small" }),
+        button(t("entry.addAlias"), () => change(t("entry.oneMoreName"), t("entry.alias"), "aliases", "", t("entry.add")), { kind: "small" })));
   }
 
   #origin(entry, made) {
     const turns = entry.conversation_id && h("a", { href: href(["conversations", entry.conversation_id, ...(entry.first_event ? [String(entry.first_event)] : [])]) },
-      entry.first_event ? "the turns that it stands for" : "its conversation");
-    return h("section", {}, h("h2", {}, "Where it comes from"),
-      h("p", {}, originWords(entry.origin, entry.kind), ". Stored by ", h("strong", {}, entry.source), " on ", moment(entry.created_at),
-        entry.channel_id && [", in the channel ", h("strong", {}, entry.channel_id)], turns && [". See ", turns], "."),
+      t(entry.first_event ? "entry.turns" : "entry.itsConversation"));
+    return h("section", {}, h("h2", {}, t("entry.comesFrom")),
+      h("p", {}, textParts("entry.storedBy", { origin: originWords(entry.origin, entry.kind), source: h("strong", {}, entry.source), when: moment(entry.created_at) }),
+        entry.channel_id && textParts("entry.inChannel", { channel: h("strong", {}, entry.channel_id) }), turns && textParts("entry.see", { turns }), "."),
       entry.context && h("p", { class: "quote" }, entry.context), made);
   }
 
@@ -305,14 +305,14 @@ export class EntryPane {
     const list = (name, entries) => entries.length > 0 && h("div", {}, h("h3", {}, name), h("ul", { class: "links" },
       entries.map((one) => h("li", {}, h("a", { href: href(["memory", one.id]) }, label(one))))));
     if (!out.length && !back.length && !broken.length) return null;
-    return h("section", { class: "linked" }, h("h2", {}, "Links"), h("div", { class: "columns" }, list("It links to", out), list("Linked from", back),
-      broken.length > 0 && h("div", {}, h("h3", {}, "Leads nowhere"), h("ul", { class: "links" }, broken.map((one) => h("li", { class: "broken" }, one))))));
+    return h("section", { class: "linked" }, h("h2", {}, t("entry.links")), h("div", { class: "columns" }, list(t("entry.linksTo"), out), list(t("entry.linkedFrom"), back),
+      broken.length > 0 && h("div", {}, h("h3", {}, t("entry.broken")), h("ul", { class: "links" }, broken.map((one) => h("li", { class: "broken" }, one))))));
   }
 
   #history(revisions) {
-    return h("details", { class: "history", "data-part": "history", open: revisions.length > 1 }, h("summary", {}, h("h2", {}, "History"), ` ${many(revisions.length, "change", "changes")}`),
+    return h("details", { class: "history", "data-part": "history", open: revisions.length > 1 }, h("summary", {}, h("h2", {}, t("entry.history")), ` ${t("entry.changes", { count: revisions.length })}`),
       h("ol", {}, [...revisions].reverse().map((one) => h("li", {},
-        h("p", { class: "did" }, h("strong", {}, DID[one.operation] ?? one.operation), " by ", one.actor, ", ", time(one.at)),
+        h("p", { class: "did" }, textParts("entry.didBy", { did: h("strong", {}, OPERATIONS.includes(one.operation) ? t(`entry.did.${one.operation}`) : one.operation), actor: one.actor, when: time(one.at) })),
         this.#differences(one)))));
   }
 
@@ -322,10 +322,10 @@ export class EntryPane {
       .filter((field) => !["updated_at", "content_hash", "id", "seq", "vault_id", "concept_tags"].includes(field));
     const changed = fields.filter((field) => JSON.stringify(one.before[field]) !== JSON.stringify(one.after[field]));
     return [
-      changed.filter((field) => field !== "content").map((field) => h("p", { class: "changed" }, `${field}: `, shown(one.before[field]) && [h("del", {}, shown(one.before[field])), " "], shown(one.after[field]) && h("ins", {}, shown(one.after[field])))),
+      changed.filter((field) => field !== "content").map((field) => h("p", { class: "changed" }, `${fieldName(field)}: `, shown(one.before[field]) && [h("del", {}, shown(one.before[field])), " "], shown(one.after[field]) && h("ins", {}, shown(one.after[field])))),
       changed.includes("content") && diffNodes(String(one.before.content ?? ""), String(one.after.content ?? "")),
       one.operation === "write" && may("write") && changed.some((field) => FIELDS.includes(field))
-        && button(`Bring back the ${changed.includes("content") ? "text" : changed.filter((field) => FIELDS.includes(field)).join(" and ")} before`, () => this.#revert(one), { kind: "small" }),
+        && button(t("entry.bringBack", { fields: changed.includes("content") ? t("field.content") : listed(changed.filter((field) => FIELDS.includes(field)).map(fieldName)) }), () => this.#revert(one), { kind: "small" }),
     ];
   }
 
@@ -334,7 +334,7 @@ export class EntryPane {
     const entry = this.#entry, fields = FIELDS.filter((field) => field in one.before);
     try {
       const { etag } = await ask("PATCH", at(entry.id), { body: reversed(fields, one.before), etag: this.#etag });
-      tellChange(`As it was before ${moment(one.at)}.`, entry.id, fields, entry, etag);
+      tellChange(t("form.asBeforeAt", { when: moment(one.at) }), entry.id, fields, entry, etag);
       this.#load();
     } catch (error) {
       toast(error.message, { bad: true });

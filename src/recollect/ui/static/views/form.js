@@ -3,11 +3,11 @@
 import { Problem, ask, entry as at, may, who } from "../api.js";
 import { askText, button, dialog, field, h, select, set, toast } from "../dom.js";
 import { href } from "../route.js";
+import { capital, number, t, textParts } from "../texts.js";
 import { diffNodes } from "../words.js";
 
 export const CATEGORIES = ["decisions", "lessons", "tasks", "projects", "handoffs"];
-const SINGULAR = { decisions: "Decision", lessons: "Lesson", tasks: "Task", projects: "Project", handoffs: "Handoff" };
-export const called = (category) => SINGULAR[category] ?? category;
+export const called = (category) => (CATEGORIES.includes(category) ? t(`category.${category}`) : category);
 
 /** Unsaved input by entry, with the version it is based on, so that leaving and returning loses nothing. */
 const drafts = new Map();
@@ -19,11 +19,13 @@ export const hasDraft = (id) => drafts.has(id);
 
 /** Handle leaving the form in any way; show a message if it has unsaved input. */
 export function leaving() {
-  if (writing?.form.isConnected && drafts.has(writing.key)) toast("Not saved. What you typed is there when you come back.");
+  if (writing?.form.isConnected && drafts.has(writing.key)) toast(t("form.unsaved"));
   writing = null;
 }
 
 export const FIELDS = ["content", "tags", "context", "category", "importance"];
+/** Return the name of a field, as it is shown. */
+export const fieldName = (field) => (FIELDS.includes(field) ? t(`field.${field}`) : field);
 const same = (one, other) => JSON.stringify(one ?? "") === JSON.stringify(other ?? "");
 /** Return a field's value as one line of text. */
 export const shown = (value) => (Array.isArray(value) ? value.join(", ") : String(value ?? ""));
@@ -54,7 +56,7 @@ const stated = (patch) => ("content" in patch ? { ...patch, origin: "user" } : p
 export function tellChange(text, id, fields, was, etag) {
   toast(text, { undo: async () => {
     await ask("PATCH", at(id), { body: reversed(fields, was), etag });
-    toast("As it was before.");
+    toast(t("form.asBefore"));
   } });
 }
 
@@ -64,27 +66,27 @@ export function entryForm({ entry, etag, saved, left }) {
   const draft = drafts.get(key), current = etag;
   const was = entry ?? { content: "", tags: [], importance: 0.5, category: null, context: null };
   const input = (name, props) => h("input", { ...props, name });
-  const name = entry ? null : input("name", { type: "text", maxlength: 256, placeholder: "deploy day", autocomplete: "off" });
+  const name = entry ? null : input("name", { type: "text", maxlength: 256, placeholder: t("form.name.example"), autocomplete: "off" });
   const content = h("textarea", { name: "content", required: true, rows: 10, maxlength: 1_000_000, value: was.content,
-    placeholder: "What is worth keeping? Markdown works, and [[names]] link to other entries." });
-  const category = select([["", "None"], ...CATEGORIES.map((one) => [one, called(one)])],
+    placeholder: t("form.text.example") });
+  const category = select([["", t("form.noCategory")], ...CATEGORIES.map((one) => [one, called(one)])],
     was.category ?? "", () => changed(), { name: "category" });
-  const tags = input("tags", { type: "text", value: was.tags.join(", "), placeholder: "ops, release", autocomplete: "off" });
-  const context = input("context", { type: "text", value: was.context ?? "", placeholder: "Where it comes from, or why it matters" });
+  const tags = input("tags", { type: "text", value: was.tags.join(", "), placeholder: t("form.tags.example"), autocomplete: "off" });
+  const context = input("context", { type: "text", value: was.context ?? "", placeholder: t("form.context.example") });
   const importance = input("importance", { type: "range", min: 0, max: 1, step: 0.05, value: String(was.importance) });
   const chosen = h("output");
-  const scope = entry ? null : select([["workspace", "Workspace"], ["account", "Account (all workspaces)"]], "workspace", () => changed(), { name: "scope" });
+  const scope = entry ? null : select([["workspace", capital(t("scope.workspace"))], ["account", t("form.scope.account")]], "workspace", () => changed(), { name: "scope" });
   const problem = h("p", { class: "problem", role: "alert", hidden: true });
-  const kept = h("p", { class: "elsewhere", role: "status", hidden: true }, "You typed this before and did not save it. ", button("Discard it", discard, { kind: "small" }));
-  const save = h("button", { class: "button strong", "aria-keyshortcuts": "Control+Enter" }, entry ? "Save" : "Remember");
-  const form = h("form", { class: "form stack", "aria-label": entry ? "Edit the entry" : "New entry", onsubmit: submit, oninput: changed, onkeydown: keys },
+  const kept = h("p", { class: "elsewhere", role: "status", hidden: true }, t("form.draft"), " ", button(t("form.discard"), discard, { kind: "small" }));
+  const save = h("button", { class: "button strong", "aria-keyshortcuts": "Control+Enter" }, t(entry ? "form.save" : "form.remember"));
+  const form = h("form", { class: "form stack", "aria-label": t(entry ? "form.edit" : "memory.newEntry"), onsubmit: submit, oninput: changed, onkeydown: keys },
     kept,
-    name && field("Name", name, "Optional. By it the entry can be addressed and linked."),
-    field("Text", content),
-    h("div", { class: "columns" }, field("Category", category), field("Tags", tags), scope && field("Scope", scope),
-      field("Importance", h("span", { class: "row" }, importance, chosen))),
-    field("Context", context), problem,
-    h("div", { class: "row end" }, h("span", { class: "hint grow" }, "Ctrl+Enter saves, Esc leaves."), button("Cancel", leave), save));
+    name && field(t("form.name"), name, t("form.name.hint")),
+    field(t("form.text"), content),
+    h("div", { class: "columns" }, field(t("memory.category"), category), field(t("form.tags"), tags), scope && field(t("memory.scope"), scope),
+      field(t("entry.importance"), h("span", { class: "row" }, importance, chosen))),
+    field(t("form.context"), context), problem,
+    h("div", { class: "row end" }, h("span", { class: "hint grow" }, t("form.keys")), button(t("common.cancel"), leave), save));
   const fields = [name, content, category, tags, context, importance, scope].filter(Boolean);
   const original = new Map(fields.map((one) => [one, one.value])); // as normalised by the browser: a slider rounds, a textarea changes line ends
   if (draft) {
@@ -95,7 +97,7 @@ export function entryForm({ entry, etag, saved, left }) {
   tellImportance();
 
   function tellImportance() {
-    chosen.textContent = Number(importance.value).toFixed(2);
+    chosen.textContent = number(Number(importance.value), 2);
   }
 
   function changed() {
@@ -142,7 +144,7 @@ export function entryForm({ entry, etag, saved, left }) {
 
   /** Offer to restore an entry that was forgotten meanwhile. If it changed before, saving then shows both versions. */
   function gone() {
-    set(problem, "It was forgotten in the meantime. What you typed is still here. ", button("Bring it back", () => restore(entry, () => {
+    set(problem, t("form.gone"), " ", button(t("form.bringBack"), () => restore(entry, () => {
       problem.hidden = true;
       save.focus();
     }), { kind: "small" }));
@@ -165,13 +167,13 @@ export function entryForm({ entry, etag, saved, left }) {
     const given = Object.fromEntries(Object.entries(values()).filter(([, value]) => value !== null && value !== ""));
     const { body, etag: made } = await ask("POST", "/v1/entries", { body: { ...given, scope: scope.value, source: "user", ...(name.value.trim() && { name: name.value.trim() }) } });
     drafts.delete(key);
-    toast("Remembered.", { undo: () => forgetAgain(body) });
+    toast(t("form.remembered"), { undo: () => forgetAgain(body) });
     saved(body, made);
   }
 
   async function forgetAgain(made) {
     await ask("DELETE", at(made.id));
-    toast("Taken back.");
+    toast(t("form.takenBack"));
   }
 
   async function write(known, before = was) {
@@ -185,37 +187,38 @@ export function entryForm({ entry, etag, saved, left }) {
     }
     const { body: now, etag: made } = await ask("PATCH", at(entry.id), { body: stated(body), etag: known });
     drafts.delete(key);
-    tellChange("Saved.", entry.id, Object.keys(body), before, made);
+    tellChange(t("form.saved"), entry.id, Object.keys(body), before, made);
     saved(now, made);
   }
 
   /** Show both versions, field by field. Fields that were not edited here keep the other side's value. */
   function both(theirs) {
     const mine = values(), touched = (field) => !same(mine[field], was[field]);
-    const lines = FIELDS.filter((field) => field !== "content" && !same(mine[field], theirs[field])).map((field) => h("p", { class: "changed" }, `${field[0].toUpperCase()}${field.slice(1)}: theirs `,
-      touched(field) ? [h("del", {}, shown(theirs[field]) || "none"), ", yours ", h("ins", {}, shown(mine[field]) || "none")] : [h("strong", {}, shown(theirs[field]) || "none"), "; you did not change it, so theirs stays"]));
-    const texts = same(mine.content, theirs.content) ? h("p", {}, "The texts are the same.")
-      : !touched("content") ? [h("p", {}, "You did not change the text, so theirs stays:"), h("pre", { class: "text" }, theirs.content)]
-      : [h("div", { class: "both" }, h("section", {}, h("h3", {}, "Yours"), h("pre", { class: "text" }, mine.content)),
-        h("section", {}, h("h3", {}, "Theirs"), h("pre", { class: "text" }, theirs.content))),
-      h("h3", {}, "From theirs to yours"), diffNodes(theirs.content, mine.content)];
+    const lines = FIELDS.filter((field) => field !== "content" && !same(mine[field], theirs[field])).map((field) => h("p", { class: "changed" }, touched(field)
+      ? textParts("form.both.changed", { field: capital(fieldName(field)), theirs: h("del", {}, shown(theirs[field]) || t("common.none")), yours: h("ins", {}, shown(mine[field]) || t("common.none")) })
+      : textParts("form.both.kept", { field: capital(fieldName(field)), theirs: h("strong", {}, shown(theirs[field]) || t("common.none")) })));
+    const texts = same(mine.content, theirs.content) ? h("p", {}, t("form.both.same"))
+      : !touched("content") ? [h("p", {}, t("form.both.textKept")), h("pre", { class: "text" }, theirs.content)]
+      : [h("div", { class: "both" }, h("section", {}, h("h3", {}, t("form.both.yours")), h("pre", { class: "text" }, mine.content)),
+        h("section", {}, h("h3", {}, t("form.both.theirs")), h("pre", { class: "text" }, theirs.content))),
+      h("h3", {}, t("form.both.diff")), diffNodes(theirs.content, mine.content)];
     return [texts, lines];
   }
 
   /** Resolve a concurrent change: show both versions, and overwrite nothing without consent. */
   async function conflict() {
     const { body: theirs, etag: newest } = await ask("GET", at(entry.id));
-    const choice = await dialog("It was changed in the meantime", (close) => h("div", { class: "stack" },
-      h("p", {}, "Another user or an agent changed this entry while you were writing. Nothing is overwritten yet."), both(theirs),
-      h("div", { class: "row end wrap" }, button("Go on editing", () => close(), { kind: "strong", autofocus: true }), button("Take theirs", () => close("theirs")),
-        button("Keep mine", () => close("mine")))), { wide: true });
+    const choice = await dialog(t("form.conflict"), (close) => h("div", { class: "stack" },
+      h("p", {}, t("form.conflict.text")), both(theirs),
+      h("div", { class: "row end wrap" }, button(t("form.conflict.goOn"), () => close(), { kind: "strong", autofocus: true }), button(t("form.conflict.theirs"), () => close("theirs")),
+        button(t("form.conflict.mine"), () => close("mine")))), { wide: true });
     if (choice === "theirs") {
       drafts.delete(key);
       saved(theirs, newest);
     } else if (choice === "mine") {
       etag = newest;
       await write(newest, theirs); // undo restores theirs
-    } else complain(new Error("Not saved: the entry was changed in the meantime. Saving again shows both."));
+    } else complain(new Error(t("form.conflict.notSaved")));
   }
 
   writing = { form, key };
@@ -240,7 +243,7 @@ export async function forget(entry, done) {
   } finally {
     going.delete(entry.id);
   }
-  toast(`Forgot ${entry.name ? `“${entry.name}”` : "the entry"}.`, { undo: () => restore(entry) });
+  toast(entry.name ? t("form.forgot", { name: entry.name }) : t("form.forgotUnnamed"), { undo: () => restore(entry) });
   done?.();
 }
 
@@ -255,12 +258,12 @@ export async function restore(entry, done, { undo = false } = {}) {
   for (;;) {
     try {
       const { body: back } = await ask("POST", `${at(entry.id)}/restore`, { body });
-      toast("It is back.", undo ? { undo: () => forget(back) } : {});
+      toast(t("form.back"), undo ? { undo: () => forget(back) } : {});
       done?.(back);
       return back;
     } catch (error) {
       if (!(error instanceof Problem) || error.status !== 409 || body.name) return void toast(explained(error), { bad: true });
-      const name = await askText("Its name was taken meanwhile", "Bring it back as", `${entry.name} (restored)`, "Bring back");
+      const name = await askText(t("form.nameTaken"), t("form.bringBackAs"), t("form.restoredName", { name: entry.name }), t("form.bringBackNamed"));
       if (!name) return undefined;
       body = { name };
     }
@@ -268,4 +271,4 @@ export async function restore(entry, done, { undo = false } = {}) {
 }
 
 /** Create a hint if the token is read-only. */
-export const readOnly = () => (may("write") ? null : h("p", { class: "hint" }, "This token may read and not change anything."));
+export const readOnly = () => (may("write") ? null : h("p", { class: "hint" }, t("common.readOnly")));

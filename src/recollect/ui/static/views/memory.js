@@ -1,13 +1,14 @@
 // Memory view: incremental search, filters, a virtual list, and the open entry beside it.
 
 import { Problem, ask as send, conversation, get, latest, may, page, post } from "../api.js";
-import { ago, ask, button, h, icon, many, select, set, slowly, time, toast } from "../dom.js";
+import { ask, button, h, icon, select, set, slowly, time, toast } from "../dom.js";
 import { EndlessList } from "../list.js";
 import { isOuter, originWords } from "../origin.js";
 import { go, href } from "../route.js";
 import { excerpt, holds, marked, needles } from "../words.js";
 import { EntryPane } from "./entry.js";
 import { CATEGORIES, called, entryForm, explained, leaving, readOnly, restore, stateOf } from "./form.js";
+import { ago, capital, t, textParts } from "../texts.js";
 import { welcome } from "./welcome.js";
 
 const PAGE = 100;
@@ -17,17 +18,18 @@ const MOST = 1_000; // maximum number of search results
 const EVERY = 20_000; // polling interval of working notes, in milliseconds: the feed does not cover them
 const NEW = Symbol("new"); // the form for a new entry is open; its address has an extra part, because an entry may have any name
 const DAY = 86_400_000;
-const FILTERS = ["q", "category", "kind", "scope", "conversation", "channel", "source", "tag", "since", "until", "past", "sort", "in"];
-const SPANS = [["", "Any time"], ["1", "Last 24 hours"], ["7", "Last 7 days"], ["30", "Last 30 days"], ["90", "Last 90 days"], ["range", "From … to …"]];
-const SORTS = [["", "Newest"], ["-created", "Oldest"], ["updated", "Last changed"], ["importance", "Importance"], ["name", "Name"]];
-const KINDS = [["", "Any kind"], ["note", "Notes"], ["archive", "Archives"], ["chunk", "Chunks"]];
-const SCOPES = [["", "Any scope"], ["workspace", "Workspace"], ["account", "Account"], ["channel", "Channel"], ["conversation", "Conversation"]];
+const FILTERS = ["q", "category", "kind", "scope", "conversation", "channel", "source", "tag", "since", "until", "past", "use", "sort", "in"];
+const SPANS = [["", "any"], ["1", "day"], ["7", "week"], ["30", "month"], ["90", "quarter"], ["range", "range"]].map(([value, name]) => [value, t(`memory.time.${name}`)]);
+const SORTS = [["", "newest"], ["-created", "oldest"], ["updated", "updated"], ["importance", "importance"], ["recalls", "recalls"], ["name", "name"]].map(([value, name]) => [value, t(`memory.sort.${name}`)]);
+const USES = [["", "any"], ["recalled", "recalled"], ["never", "never"], ["unembedded", "unembedded"]].map(([value, name]) => [value, t(`memory.use.${name}`)]);
+const KINDS = [["", "folded"], ["all", "all"], ["note", "notes"], ["archive", "archives"], ["chunk", "chunks"]].map(([value, name]) => [value, t(`memory.kind.${name}`)]);
+const SCOPES = [["", t("memory.scope.any")], ...["workspace", "account", "channel", "conversation"].map((scope) => [scope, capital(t(`scope.${scope}`))])];
 
 /** Reduce an entry to what its row shows, so that long entries are not held in memory. */
 function slim(entry, more = {}) {
   return { id: entry.id, name: entry.name, content: entry.content.slice(0, 600), category: entry.category, kind: entry.kind,
     scope: entry.scope, tags: entry.tags ?? [], source: entry.source, created_at: entry.created_at, updated_at: entry.updated_at,
-    importance: entry.importance, conversation_id: entry.conversation_id, origin: entry.origin, state: stateOf(entry), ...more };
+    importance: entry.importance, recalls: entry.access_count, conversation_id: entry.conversation_id, origin: entry.origin, state: stateOf(entry), ...more };
 }
 
 export class MemoryView {
@@ -45,7 +47,7 @@ export class MemoryView {
 
   constructor(root) {
     this.root = root;
-    this.list = new EndlessList({ row: (item) => this.#row(item), key: (item) => item.id, more: () => this.#more(), label: "Entries" });
+    this.list = new EndlessList({ row: (item) => this.#row(item), key: (item) => item.id, more: () => this.#more(), label: t("memory.entries") });
     this.pane = new EntryPane({ why: (id) => this.#hits.get(id) ?? this.#searched, closed: () => this.#show(null), gone: (id) => this.#forgotten(id), past: (id) => { if (!this.#query.past) this.list.drop(new Set([id])); } });
     this.#build();
     this.list.node.addEventListener("scroll", () => { if (this.#stale && this.list.atTop) this.#load({ keep: true }); });
@@ -53,17 +55,17 @@ export class MemoryView {
   }
 
   #build() {
-    this.search = h("input", { type: "search", id: "search", "aria-label": "Search the memory", placeholder: "Search the memory", autocomplete: "off",
+    this.search = h("input", { type: "search", id: "search", "aria-label": t("memory.search"), placeholder: t("memory.search"), autocomplete: "off",
       spellcheck: "false", "aria-keyshortcuts": "/", oninput: () => this.#typed(), onkeydown: (event) => this.#searchKeys(event) });
     this.count = h("p", { class: "count", role: "status", "aria-live": "polite" });
-    this.chips = h("div", { class: "chips", role: "group", "aria-label": "Category" });
+    this.chips = h("div", { class: "chips", role: "group", "aria-label": t("memory.category") });
     this.order = h("div", { class: "row" });
     this.filters = h("div", { class: "filters", id: "filters" });
-    this.toggle = button("Filters", () => this.#fold(), { icon: "filter", kind: "fold", "aria-expanded": "false", "aria-controls": "filters" });
-    this.detail = h("section", { class: "detail", "aria-label": "Entry" });
-    this.side = h("section", { class: "side", "aria-label": "Search and results" },
+    this.toggle = button(t("memory.filters"), () => this.#fold(), { icon: "filter", kind: "fold", "aria-expanded": "false", "aria-controls": "filters" });
+    this.detail = h("section", { class: "detail", "aria-label": t("memory.entry") });
+    this.side = h("section", { class: "side", "aria-label": t("memory.side") },
       h("div", { class: "searchbar" }, h("div", { class: "search" }, icon("search"), this.search),
-        may("write") && button("New", () => this.create(), { icon: "plus", kind: "strong", key: "n" })),
+        may("write") && button(t("memory.new"), () => this.create(), { icon: "plus", kind: "strong", key: "n" })),
       this.chips, this.toggle, this.filters, h("div", { class: "status-line" }, this.count, this.order), this.list.node);
     this.split = h("div", { class: "split" }, this.side, this.detail);
     set(this.root, this.split);
@@ -194,11 +196,10 @@ export class MemoryView {
         count += answer.items.length;
         next = answer.next;
       } while (next);
-      if (!count) return void toast("The trash is empty.");
-      const text = `${many(count, "entry is", "entries are")} destroyed, whether or not the search shows ${count === 1 ? "it" : "them"}. This cannot be undone.`;
-      if (!(await ask("Empty the trash?", text, "Destroy"))) return;
+      if (!count) return void toast(t("memory.trash.empty"));
+      if (!(await ask(t("memory.trash.ask"), t("memory.trash.askText", { count }), t("memory.trash.destroy")))) return;
       const { body } = await send("DELETE", "/v1/trash");
-      toast(`Destroyed ${many(body.emptied, "entry", "entries")}.`);
+      toast(t("memory.trash.destroyed", { count: body.emptied }));
       await this.#load();
     } catch (error) {
       toast(explained(error), { bad: true });
@@ -240,36 +241,37 @@ export class MemoryView {
     const focused = this.side.contains(document.activeElement) && !this.list.node.contains(document.activeElement) && document.activeElement !== this.search ? document.activeElement.dataset.name ?? "" : null;
     const chip = (value, text) => h("button", { type: "button", class: "chip", "data-name": `chip ${value}`, "aria-pressed": String(!q.in && q.category === value),
       onclick: () => this.#choose({ category: value, in: "" }) }, value && h("span", { class: `spot ${value}` }), text);
-    set(this.chips, chip("", "All"), CATEGORIES.map((one) => chip(one, `${called(one)}s`)));
-    set(this.order, q.in !== "trash" && select(q.q ? [["", "Best match"], ["created", "Newest"], ...SORTS.slice(1)] : SORTS, q.sort, (value) => this.#choose({ sort: value }), { "aria-label": "Sort", "data-name": "sort" }),
-      button("Trash", () => this.#toTrash(!q.in), { icon: "trash", kind: "small", "aria-pressed": String(q.in === "trash"), "data-name": "trash" }),
-      q.in === "trash" && may("write") && button("Empty the trash", () => this.#emptyTrash(), { kind: "small", "data-name": "empty" }));
+    set(this.chips, chip("", t("memory.all")), CATEGORIES.map((one) => chip(one, t(`categories.${one}`))));
+    set(this.order, q.in !== "trash" && select(q.q ? [["", t("memory.sort.best")], ["created", t("memory.sort.newest")], ...SORTS.slice(1)] : SORTS, q.sort, (value) => this.#choose({ sort: value }), { "aria-label": t("memory.sort"), "data-name": "sort" }),
+      button(t("memory.trash"), () => this.#toTrash(!q.in), { icon: "trash", kind: "small", "aria-pressed": String(q.in === "trash"), "data-name": "trash" }),
+      q.in === "trash" && may("write") && button(t("memory.trash.emptyIt"), () => this.#emptyTrash(), { kind: "small", "data-name": "empty" }));
     const range = /^\d+$/.test(q.since) || !(q.since || q.until) ? q.since : "range";
     const data = (id, values) => h("datalist", { id }, [...values].sort().slice(0, 200).map((one) => h("option", { value: one })));
     const typed = (key, label, list) => h("input", { type: "text", "aria-label": label, "data-name": key, placeholder: label, list, value: q[key], autocomplete: "off",
       onchange: (event) => this.#choose({ [key]: event.target.value.trim().replace(/^#/, "") }) });
     const dated = (key, label) => h("input", { type: "date", "aria-label": label, "data-name": key, value: q[key], onchange: (event) => this.#choose({ [key]: event.target.value }) });
     set(this.filters,
-      select(SCOPES, q.scope, (value) => this.#choose({ scope: value, conversation: "", channel: "" }), { "aria-label": "Scope", "data-name": "scope" }),
-      q.scope === "conversation" && this.#within("conversation", "All conversations", "/v1/conversations", { include_archived: true }, (one) => [one.ref_code, `${one.title || one.ref_code}, ${ago(one.started_at)}`]),
-      q.scope === "channel" && this.#within("channel", "All channels", "/v1/channels", {}, (one) => [one.id, one.name]),
-      select(KINDS, q.kind, (value) => this.#choose({ kind: value }), { "aria-label": "Kind", "data-name": "kind" }),
-      select(SPANS, range, (value) => this.#choose(value === "range" ? { since: new Date(Date.now() - 30 * DAY).toISOString().slice(0, 10), until: "" } : { since: value, until: "" }), { "aria-label": "Time", "data-name": "time" }),
-      range === "range" && [dated("since", "From"), dated("until", "To")],
-      select([["", "Current"], ["1", "With past"]], q.past, (value) => this.#choose({ past: value }), { "aria-label": "Validity", "data-name": "past" }),
-      typed("source", "Source", "sources"), typed("tag", "Tag", "tags"),
+      select(SCOPES, q.scope, (value) => this.#choose({ scope: value, conversation: "", channel: "" }), { "aria-label": t("memory.scope"), "data-name": "scope" }),
+      q.scope === "conversation" && this.#within("conversation", t("memory.conversation"), t("memory.allConversations"), "/v1/conversations", { include_archived: true }, (one) => [one.ref_code, `${one.title || one.ref_code}, ${ago(one.started_at)}`]),
+      q.scope === "channel" && this.#within("channel", t("memory.channel"), t("memory.allChannels"), "/v1/channels", {}, (one) => [one.id, one.name]),
+      select(KINDS, q.kind, (value) => this.#choose({ kind: value }), { "aria-label": t("memory.kind"), "data-name": "kind" }),
+      select(SPANS, range, (value) => this.#choose(value === "range" ? { since: new Date(Date.now() - 30 * DAY).toISOString().slice(0, 10), until: "" } : { since: value, until: "" }), { "aria-label": t("memory.time"), "data-name": "time" }),
+      range === "range" && [dated("since", t("memory.from")), dated("until", t("memory.to"))],
+      select([["", t("memory.past.current")], ["1", t("memory.past.with")]], q.past, (value) => this.#choose({ past: value }), { "aria-label": t("memory.validity"), "data-name": "past" }),
+      q.use && select(USES, q.use, (value) => this.#choose({ use: value }), { "aria-label": t("memory.use"), "data-name": "use" }),
+      typed("source", t("memory.source"), "sources"), typed("tag", t("memory.tag"), "tags"),
       data("sources", this.#known.sources), data("tags", this.#known.tags),
-      FILTERS.some((key) => !["q", "in", "category", "sort"].includes(key) && q[key]) && button("Clear", () => this.#choose(Object.fromEntries(FILTERS.map((key) => [key, key === "q" ? q.q : ""]))), { kind: "link" }));
+      FILTERS.some((key) => !["q", "in", "category", "sort"].includes(key) && q[key]) && button(t("memory.clear"), () => this.#choose(Object.fromEntries(FILTERS.map((key) => [key, key === "q" ? q.q : ""]))), { kind: "link" }));
     if (focused !== null) (this.side.querySelector(`[data-name="${focused}"]`) ?? this.search).focus(); // a removed control passes the focus to the search field
     const chosen = FILTERS.filter((key) => !["q", "in", "category", "sort"].includes(key) && q[key]).length;
-    this.search.placeholder = q.in === "trash" ? "Search the trash" : "Search the memory";
+    this.search.placeholder = q.in === "trash" ? t("memory.searchTrash") : t("memory.search");
     this.filters.hidden = this.toggle.hidden = q.in === "trash"; // the trash has a text search only
-    this.toggle.lastChild.textContent = chosen ? `Filters (${chosen})` : "Filters";
+    this.toggle.lastChild.textContent = chosen ? t("memory.filtersChosen", { count: chosen }) : t("memory.filters");
   }
 
   /** Create the select for a conversation or a channel. */
-  #within(key, all, path, query, option) {
-    const made = select([["", all]], "", (value) => this.#choose({ [key]: value }), { "aria-label": key[0].toUpperCase() + key.slice(1), "data-name": key });
+  #within(key, label, all, path, query, option) {
+    const made = select([["", all]], "", (value) => this.#choose({ [key]: value }), { "aria-label": label, "data-name": key });
     get(path, query).catch(() => []).then((answer) => { // on failure, offer at least the current choice
       for (const [value, text] of page(answer).items.map(option)) made.append(h("option", { value }, text));
       const chosen = this.#query[key];
@@ -304,6 +306,7 @@ export class MemoryView {
       const found = await this.#newest((signal) => (q.in === "trash" ? this.#trash(null, signal) : q.q ? this.#recall(q.sort ? MOST : FIRST, signal) : this.#browse(null, signal)));
       const notes = found && this.#notesWanted() ? await this.#workingNotes() : [];
       if (found === undefined || q !== this.#query) return false;
+      this.pieces = !found.items.length && !q.in && this.#folded() && Boolean(page(await get("/v1/entries", { limit: 1, include_past: q.past && true }).catch(() => null)).items.length);
       this.#cursor = found.next;
       const items = [...notes, ...found.items], held = this.side.contains(document.activeElement);
       this.list.set(items, { ended: !found.next, keep });
@@ -320,6 +323,12 @@ export class MemoryView {
     }
   }
 
+  /** True if pieces of transcripts are left out: unless they are asked for, or are what another filter asks for. */
+  #folded() {
+    const q = this.#query;
+    return !q.kind && q.category !== "handoffs" && !q.conversation && !q.source && !q.tag;
+  }
+
   async #browse(cursor, signal) {
     const { items, next } = await this.#page(cursor, PAGE, signal);
     return { items: items.map((one) => slim(one)), next };
@@ -328,15 +337,16 @@ export class MemoryView {
   /** Fetch up to `limit` entries with the current filters and sort order. */
   async #page(cursor, limit, signal) {
     const q = this.#query, [field, down] = q.sort.startsWith("-") ? [q.sort.slice(1), false] : [q.sort || "created", q.sort !== "name"];
-    return page(await get("/v1/entries", { limit, cursor, category: q.category, kind: q.kind, scope: q.scope, source: q.source, tag: q.tag,
+    return page(await get("/v1/entries", { limit, cursor, category: q.category, kind: q.kind === "all" ? "" : q.kind, transcripts: this.#folded() ? false : null, scope: q.scope, source: q.source, tag: q.tag,
+      recalled: { recalled: true, never: false }[q.use], embedded: q.use === "unembedded" ? false : null,
       conversation: q.conversation, channel: q.channel, include_past: q.past && true, ...this.#span(), ...(q.sort && { sort: field, descending: down }) }, signal));
   }
 
   async #recall(limit, signal) {
     const q = this.#query, { since, until } = this.#span();
-    if ((q.scope === "conversation" && !q.conversation) || (q.scope === "channel" && !q.channel)) return this.#filtered(signal);
-    const given = { category: q.category, source: q.source, conversation: q.conversation, channel: q.channel, kinds: q.kind && [q.kind], scopes: q.scope && [q.scope], tags: q.tag && [q.tag], since, until, include_past: Boolean(q.past) };
-    const body = { query: q.q, limit, mode: "hybrid", prefix: true, fuzzy: 0.2, explain: true, record: false, ...Object.fromEntries(Object.entries(given).filter(([, value]) => value)) };
+    if (q.use || (q.scope === "conversation" && !q.conversation) || (q.scope === "channel" && !q.channel)) return this.#filtered(signal);
+    const given = { category: q.category, source: q.source, conversation: q.conversation, channel: q.channel, kinds: q.kind && q.kind !== "all" && [q.kind], scopes: q.scope && [q.scope], tags: q.tag && [q.tag], since, until, include_past: Boolean(q.past) };
+    const body = { query: q.q, limit, mode: "hybrid", prefix: true, fuzzy: 0.2, explain: true, record: false, transcripts: !this.#folded(), ...Object.fromEntries(Object.entries(given).filter(([, value]) => value)) };
     const hits = page(await post("/v1/recall", body, { signal, reads: true })).items;
     this.#found({ query: q.q, all: hits.length < limit, count: hits.length }, hits);
     const items = hits.map((hit) => slim(hit.entry, { snippet: excerpt(hit.entry.content, this.#wanted) }));
@@ -444,20 +454,21 @@ export class MemoryView {
     const narrowed = FILTERS.some((key) => q[key]);
     this.list.node.hidden = none;
     this.side.querySelector(".nothing")?.remove();
-    this.empty = none && !narrowed;
+    this.empty = none && !narrowed && !this.pieces;
     this.#whole(this.empty && !this.#open);
-    const words = q.in === "trash" ? many(count, "forgotten entry", "forgotten entries") : q.q ? many(count, "result", "results") : many(count, "entry", "entries");
-    const limited = q.q && !q.in && count >= MOST ? `the best ${words}` : ended ? words : `${words} and more`;
-    this.count.textContent = none ? "" : this.#notesWanted() && this.someNotes ? `${limited}; working notes of the newest ${PAGE} conversations` : limited;
+    const words = t(q.in === "trash" ? "memory.count.trash" : q.q ? "memory.count.results" : "memory.count.entries", { count });
+    const limited = q.q && !q.in && count >= MOST ? t("memory.count.best", { words }) : ended ? words : t("memory.count.more", { words });
+    this.count.textContent = none ? "" : this.#notesWanted() && this.someNotes ? t("memory.count.notes", { words: limited, number: PAGE }) : limited;
     if (none && !this.empty) {
-      this.side.append(h("div", { class: "nothing empty", role: "status" }, q.in === "trash" ? this.#noTrash() : h("p", {}, "Nothing found", q.q && [" for “", q.q, "”"], "."),
-        !q.in && FILTERS.some((key) => key !== "q" && q[key]) && h("p", { class: "hint" }, "A filter is on; perhaps it hides what you look for.")));
+      this.side.append(h("div", { class: "nothing empty", role: "status" }, q.in === "trash" ? this.#noTrash() : h("p", {}, q.q ? t("memory.nothingFor", { query: q.q }) : t("memory.nothing")),
+        !q.in && FILTERS.some((key) => key !== "q" && q[key]) && h("p", { class: "hint" }, t("memory.filterHint")),
+        this.pieces && [!q.q && h("p", { class: "hint" }, t("memory.onlyPieces")), button(t(q.q ? "memory.searchPieces" : "memory.showPieces"), () => this.#choose({ kind: "all" }))]));
     }
   }
 
   #noTrash() {
     const { q } = this.#query;
-    return q ? [h("p", {}, `Nothing in the trash matches “${q}”.`), button("Show all of the trash", () => this.#toTrash(true))] : "The trash is empty.";
+    return q ? [h("p", {}, t("memory.trash.noMatch", { query: q })), button(t("memory.trash.showAll"), () => this.#toTrash(true))] : t("memory.trash.empty");
   }
 
   /** Show the welcome screen of an empty memory on the whole page, or the list with an entry beside it. */
@@ -470,12 +481,12 @@ export class MemoryView {
   #changed() {
     if (this.#stale) return;
     this.#stale = true;
-    set(this.count, button("Something changed: show it", async () => { if (await this.#load() && this.list.items.length) this.list.focus(0); }, { kind: "link" }));
+    set(this.count, button(t("memory.changed"), async () => { if (await this.#load() && this.list.items.length) this.list.focus(0); }, { kind: "link" }));
   }
 
   #failed(error) {
     if (error instanceof Problem && error.status === 401) return;
-    set(this.count, h("span", { class: "problem" }, error.message), " ", button("Try again", () => this.#load({ keep: true }), { kind: "link" }));
+    set(this.count, h("span", { class: "problem" }, error.message), " ", button(t("common.again"), () => this.#load({ keep: true }), { kind: "link" }));
   }
 
   #row(item) {
@@ -485,27 +496,27 @@ export class MemoryView {
     const place = this.#hits.get(item.id);
     const badges = [
       item.category && h("span", { class: "badge" }, h("span", { class: `spot ${item.category}` }), called(item.category)),
-      item.kind !== "note" && h("span", { class: "badge" }, item.kind === "archive" ? "Archive" : "Chunk"),
-      item.scope !== "workspace" && h("span", { class: "badge" }, item.scope[0].toUpperCase() + item.scope.slice(1)),
-      item.state && item.state !== "current" && h("span", { class: "badge" }, item.state[0].toUpperCase() + item.state.slice(1)),
+      item.kind !== "note" && h("span", { class: "badge" }, capital(t(`kind.${item.kind}`))),
+      item.scope !== "workspace" && h("span", { class: "badge" }, capital(t(`scope.${item.scope}`))),
+      item.state && item.state !== "current" && h("span", { class: "badge" }, capital(t(`state.${item.state}`))),
       isOuter(item.origin) && originWords(item.origin, item.kind),
       item.tags.slice(0, 4).map((tag) => h("span", { class: "tag" }, `#${tag}`)),
     ];
     const body = [
       h("span", { class: item.name ? "line" : "line lone" }, item.name ? h("span", { class: "title" }, marked(item.name, this.#wanted)) : h("span", { class: "snippet" }, marked(text, this.#wanted)),
-        h("span", { class: "when" }, item.removed_at ? ["forgotten ", time(item.removed_at)] : time(q.sort === "updated" ? item.updated_at : item.created_at))),
+        h("span", { class: "when" }, item.removed_at ? textParts("memory.forgotten", { when: time(item.removed_at) }) : time(q.sort === "updated" ? item.updated_at : item.created_at))),
       item.name && h("span", { class: "snippet" }, marked(text, this.#wanted)),
       h("span", { class: "badges" }, badges, q.q && q.in !== "trash" && place?.why && h("span", { class: "found" }, lists(place.why))),
     ];
     const link = h("a", { class: "entry-row", href: this.#address(item) }, body);
-    return item.removed_at && may("write") ? [link, button("Restore", () => this.#bringBack(item), { kind: "small over", "aria-label": `Restore ${item.name ?? text.slice(0, 60)}` })] : link;
+    return item.removed_at && may("write") ? [link, button(t("memory.restore"), () => this.#bringBack(item), { kind: "small over", "aria-label": t("memory.restoreNamed", { name: item.name ?? text.slice(0, 60) }) })] : link;
   }
 
   #noteRow(item) {
     return h("a", { class: "entry-row", href: this.#address(item) },
       h("span", { class: "line" }, h("span", { class: "title" }, marked(item.name, this.#wanted)), h("span", { class: "when" }, item.ref)),
       h("span", { class: "snippet" }, marked(excerpt(item.content, this.#wanted), this.#wanted)),
-      h("span", { class: "badges" }, h("span", { class: "badge working" }, "Working Note"), h("span", { class: "badge" }, "read-only")));
+      h("span", { class: "badges" }, h("span", { class: "badge working" }, t("memory.workingNote")), h("span", { class: "badge" }, t("app.readOnly"))));
   }
 
   async #bringBack(item) {
@@ -514,18 +525,18 @@ export class MemoryView {
   }
 
   #form() {
-    set(this.detail, h("div", { class: "pane" }, h("header", { class: "pane-head" }, button("Back", () => this.#show(null), { icon: "back", quiet: true, kind: "back" }), h("h1", {}, "New entry")),
+    set(this.detail, h("div", { class: "pane" }, h("header", { class: "pane-head" }, button(t("common.back"), () => this.#show(null), { icon: "back", quiet: true, kind: "back" }), h("h1", {}, t("memory.newEntry"))),
       entryForm({ entry: null, saved: (made) => { this.#load(); this.#show(made.id); }, left: () => this.#show(null) })));
   }
 
   #nothing() {
-    set(this.detail, h("div", { class: "resting" }, h("p", {}, "Choose an entry to read it."), readOnly(),
-      h("dl", { class: "keys" }, [["/", "search"], ["j k", "down and up"], ["Enter", "open"], ["e", "edit"], ["n", "new"], ["u", "undo"], ["?", "all keys"]]
-        .map(([key, text]) => h("div", {}, h("dt", {}, key.split(" ").map((one) => h("kbd", {}, one))), h("dd", {}, text))))));
+    set(this.detail, h("div", { class: "resting" }, h("p", {}, t("memory.choose")), readOnly(),
+      h("dl", { class: "keys" }, [["/", "search"], ["j k", "move"], ["Enter", "open"], ["e", "edit"], ["n", "new"], ["u", "undo"], ["?", "all"]]
+        .map(([key, name]) => h("div", {}, h("dt", {}, key.split(" ").map((one) => h("kbd", {}, one))), h("dd", {}, t(`memory.keys.${name}`)))))));
   }
 }
 
-const lists = (why) => [why.words && `words ${why.words[0]}`, why.vector && `meaning ${why.vector[0]}`].filter(Boolean).join(" · ");
+const lists = (why) => [why.words && t("memory.found.words", { place: why.words[0] }), why.vector && t("memory.found.meaning", { place: why.vector[0] })].filter(Boolean).join(" · ");
 
 /** Return the values of a scratchpad as [key, value] pairs, from a mapping or a list of keys and values. */
 export function notesOf(pad) {
@@ -535,6 +546,6 @@ export function notesOf(pad) {
 
 function sorted(items, sort) {
   const by = { created: (a, b) => b.created_at - a.created_at, "-created": (a, b) => a.created_at - b.created_at, updated: (a, b) => b.updated_at - a.updated_at,
-    importance: (a, b) => b.importance - a.importance, name: (a, b) => (a.name ?? "\uffff").localeCompare(b.name ?? "\uffff") }[sort];
+    importance: (a, b) => b.importance - a.importance, recalls: (a, b) => b.recalls - a.recalls, name: (a, b) => (a.name ?? "\uffff").localeCompare(b.name ?? "\uffff") }[sort];
   return by ? [...items].sort(by) : items;
 }

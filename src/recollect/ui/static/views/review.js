@@ -1,18 +1,18 @@
 // Review view: pairs of notes that may not both hold, side by side, and which one does.
 
 import { ask, entry as at, get, latest, may, page, post } from "../api.js";
-import { button, dialog, failed, field, h, moment, set, toast, waiting } from "../dom.js";
+import { button, dialog, failed, field, h, set, toast, waiting } from "../dom.js";
 import { mayReplace, originClause, originWords } from "../origin.js";
 import { href } from "../route.js";
 import { sides } from "../words.js";
 import { explained } from "./form.js";
+import { moment, t, textParts } from "../texts.js";
 
 const PAGE = 50;
 const MOST = 1_000; // maximum page size of the server
 const EVERY = 20_000; // polling interval in milliseconds: the feed covers pairs that are found, not every one resolved elsewhere
-const KINDS = { contradicts: "Perhaps a contradiction", updates: "Perhaps an update", repeats: "Perhaps a repetition" };
+const KINDS = ["contradicts", "updates", "repeats"];
 const SCROLLS = 1_000; // characters of a text that may need to be scrolled
-const ELSEWHERE = "It was resolved or changed elsewhere meanwhile.";
 const KEYS = { 1: "older", 2: "newer", 3: "both", 4: "merge" };
 
 export class ReviewView {
@@ -22,10 +22,10 @@ export class ReviewView {
   #busy = new Set(); // pairs that are being resolved
 
   constructor(root) {
-    this.count = h("p", { class: "lead", role: "status" }, "Notes that may contradict, update or repeat each other. Both are recalled until you decide.");
+    this.count = h("p", { class: "lead", role: "status" }, t("review.lead"));
     this.list = h("div", { class: "pairs-list" }, waiting());
     this.more = h("div", { class: "more" });
-    this.node = h("div", { class: "page review" }, h("h1", { tabindex: -1 }, "Review"), this.count, this.list, this.more);
+    this.node = h("div", { class: "page review" }, h("h1", { tabindex: -1 }, t("nav.review")), this.count, this.list, this.more);
     set(root, this.node);
     const timer = setInterval(() => (this.node.isConnected ? document.hidden || this.refresh() : clearInterval(timer)), EVERY);
   }
@@ -78,7 +78,7 @@ export class ReviewView {
     this.#cards = cards;
     this.#next = next;
     if (!pairs.length) set(this.list, empty());
-    set(this.more, next && button("Show more", () => this.#showMore(), { kind: "small" }));
+    set(this.more, next && button(t("common.more"), () => this.#showMore(), { kind: "small" }));
     if (held >= 0 && document.activeElement === document.body) this.#focus([...this.list.children].filter((one) => one.dataset.id)[Math.min(held, cards.size - 1)]);
   }
 
@@ -99,8 +99,8 @@ export class ReviewView {
   #card(pair) {
     const { older, newer } = pair, [left, right] = sides(older.content, newer.content);
     return h("article", { class: "card pair", tabindex: -1, "data-id": pair.id, "aria-label": pair.reason },
-      h("p", { class: "did" }, h("strong", {}, KINDS[pair.kind] ?? pair.kind), ": ", pair.reason, "."),
-      h("div", { class: "both" }, side("Older", older, left), side("Newer", newer, right)),
+      h("p", { class: "did" }, h("strong", {}, KINDS.includes(pair.kind) ? t(`review.kind.${pair.kind}`) : pair.kind), ": ", pair.reason, "."),
+      h("div", { class: "both" }, side("older", older, left), side("newer", newer, right)),
       may("write") && this.#actions(pair));
   }
 
@@ -110,11 +110,11 @@ export class ReviewView {
     const refused = !mayReplace(newer.origin, older.origin) ? [newer, older] : !mayReplace(older.origin, newer.origin) ? [older, newer] : null;
     return h("div", { class: "stack" },
       h("div", { class: "row wrap" },
-        mayReplace(older.origin, newer.origin) && action("older", "The older is right", "The newer note is closed and kept as past"),
-        mayReplace(newer.origin, older.origin) && action("newer", "The newer replaces the older", "The older note is closed and kept as past", "strong"),
-        action("both", "Keep both", "Both stay, and the pair is not proposed again"),
-        button("Merge…", () => this.#merge(pair), { key: "4", title: "One new note replaces both", "data-name": "merge" })),
-      refused && h("p", { class: "hint" }, `What ${originClause(refused[0].origin)} cannot replace what ${originClause(refused[1].origin)}. If it is right, merge: then you say it.`));
+        mayReplace(older.origin, newer.origin) && action("older", t("review.olderRight"), t("review.olderRight.says")),
+        mayReplace(newer.origin, older.origin) && action("newer", t("review.newerReplaces"), t("review.newerReplaces.says"), "strong"),
+        action("both", t("review.keepBoth"), t("review.keepBoth.says")),
+        button(t("review.mergeButton"), () => this.#merge(pair), { key: "4", title: t("review.merge.says"), "data-name": "merge" })),
+      refused && h("p", { class: "hint" }, t("review.refused", { one: originClause(refused[0].origin), other: originClause(refused[1].origin) })));
   }
 
   async #resolve(pair, resolution) {
@@ -122,7 +122,7 @@ export class ReviewView {
       await this.#send(pair, { resolution });
     } catch (error) {
       if (error.status !== 404 && error.status !== 409) throw error;
-      toast(ELSEWHERE, { bad: true });
+      toast(t("review.elsewhere"), { bad: true });
       await this.refresh();
     }
   }
@@ -143,23 +143,22 @@ export class ReviewView {
 
   /** Report a resolution. Restoring a closed note undoes it, also for both of a merge. */
   #tell(pair, resolution) {
-    if (resolution === "both") return void toast("Both stay. They are not proposed again.");
-    const closed = resolution === "older" ? pair.newer : pair.older;
+    const kept = resolution === "both", closed = resolution === "older" ? pair.newer : pair.older;
     const undo = async () => {
       try {
-        await ask("POST", `${at(closed.id)}/restore`, { body: {} });
-        toast("Both hold again.");
+        await ask("POST", kept ? `/v1/review/${encodeURIComponent(pair.id)}/reopen` : `${at(closed.id)}/restore`, { body: {} });
+        toast(t(kept ? "review.undone" : "review.bothHold"));
         if (this.node.isConnected) await this.refresh();
       } catch (error) {
         toast(explained(error), { bad: true });
       }
     };
-    toast(resolution === "merge" ? "Merged. Both are kept as past." : `The ${resolution === "older" ? "newer" : "older"} one is kept as past.`, { undo });
+    toast(t({ merge: "review.merged", older: "review.newerPast", both: "review.bothStay" }[resolution] ?? "review.olderPast"), { undo });
   }
 
   /** Ask for the text that replaces both. The dialog stays open until it is stored. */
   #merge(pair) {
-    return dialog("Merge both", (close) => {
+    return dialog(t("review.mergeBoth"), (close) => {
       const text = h("textarea", { rows: 6, required: true, maxlength: 1_000_000, value: pair.newer.content, autofocus: true });
       const problem = h("p", { class: "problem", role: "alert", hidden: true });
       const submit = async (event) => {
@@ -170,28 +169,29 @@ export class ReviewView {
           await this.#send(pair, { resolution: "merge", content: text.value, origin: "user" });
           close();
         } catch (error) {
-          set(problem, error.status === 404 || error.status === 409 ? ELSEWHERE : explained(error));
+          set(problem, error.status === 404 || error.status === 409 ? t("review.elsewhere") : explained(error));
           problem.hidden = false;
         }
       };
       return h("form", { class: "stack", onsubmit: submit, onkeydown: (event) => { if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) event.currentTarget.requestSubmit(); } },
-        field("What holds from now on", text, "It replaces both; they are kept as past."), h("h3", {}, "The older one"), h("div", { class: "diff" }, pair.older.content.slice(0, 5_000)), problem,
-        h("div", { class: "row end" }, button("Cancel", () => close()), h("button", { class: "button strong" }, "Merge")));
+        field(t("entry.fromNowOn"), text, t("review.merge.hint")), h("h3", {}, t("review.theOlder")), h("div", { class: "diff" }, pair.older.content.slice(0, 5_000)), problem,
+        h("div", { class: "row end" }, button(t("common.cancel"), () => close()), h("button", { class: "button strong" }, t("review.merge"))));
     }, { wide: true });
   }
 }
 
 /** Create one side of a pair: its text with the differing words marked, its dates and its origin. */
-function side(label, entry, text) {
-  const dates = [["Holds since", entry.valid_from], ["Holds until", entry.valid_until]].filter(([, when]) => when), name = `the ${label.toLowerCase()} note`;
-  return h("section", { class: "side-of", "aria-label": label }, h("h2", {}, label, " ", h("a", { class: "size", href: href(["memory", entry.id]), "aria-label": entry.name ? `${entry.name}, ${name}` : `Open ${name}` }, entry.name ?? "Open")),
-    h("div", { class: "diff", tabindex: entry.content.length > SCROLLS ? 0 : null, role: "group", "aria-label": `Text of ${name}` }, text),
-    h("p", { class: "hint" }, originWords(entry.origin), ` on ${moment(entry.created_at)}`, !["agent", "user"].includes(entry.source) && [", by ", h("bdi", {}, entry.source)], ".",
-      dates.map(([when, day]) => ` ${when} ${moment(day)}${entry.validity_inferred ? ", read from the text" : ""}.`)));
+function side(which, entry, text) {
+  const dates = [[t("entry.holdsSince"), entry.valid_from], [t("entry.holdsUntil"), entry.valid_until]].filter(([, when]) => when);
+  const [label, name] = which === "older" ? [t("review.older"), t("review.olderNote")] : [t("review.newer"), t("review.newerNote")];
+  return h("section", { class: "side-of", "aria-label": label }, h("h2", {}, label, " ", h("a", { class: "size", href: href(["memory", entry.id]), "aria-label": entry.name ? `${entry.name}, ${name}` : t("review.openNote", { note: name }) }, entry.name ?? t("review.open"))),
+    h("div", { class: "diff", tabindex: entry.content.length > SCROLLS ? 0 : null, role: "group", "aria-label": t("review.textOf", { note: name }) }, text),
+    h("p", { class: "hint" }, originWords(entry.origin), t("provenance.on", { when: moment(entry.created_at) }), !["agent", "user"].includes(entry.source) && textParts("review.by", { source: h("bdi", {}, entry.source) }), ".",
+      dates.map(([when, day]) => ` ${when} ${moment(day)}${entry.validity_inferred ? t("review.inferred") : ""}.`)));
 }
 
-const empty = () => h("div", { class: "empty" }, h("p", {}, "Nothing waits for review."),
-  h("p", { class: "hint" }, "Every ten minutes new notes are compared with the notes nearest to them. Pairs that may not both hold appear here."));
+const empty = () => h("div", { class: "empty" }, h("p", {}, t("review.none")),
+  h("p", { class: "hint" }, t("review.none.hint")));
 
 /** Describe the number of open pairs, as far as one page tells. */
 export const waitingPairs = ({ items, next }) => (next ? `${items.length}+` : items.length ? String(items.length) : "");
