@@ -4,8 +4,10 @@ Each folder in suites/ is one framework. Its suite.toml names the source release
 or several of them, and the tests that are left out, each with a reason; without a section [vendor] the vendor publishes
 none that apply.
 The vendor's tests run unchanged in an environment of their own, made from lock/suites/NAME.txt; the plugin
-`substitute.py` replaces the vendor's class by ours. Then our tests of the adapter run in the same environment. A suite
-that cannot be brought in is reported as skipped; it never counts as passed.
+`substitute.py` replaces the vendor's class by ours. Then our tests of the adapter run in the same environment, and
+those of suites/test_every_adapter.py, which use the adapter through the suite's `drivers.py`. A suite that cannot be
+brought in is reported as skipped; it never counts as passed. Test files of a vendor that are written in TypeScript are
+run by vitest, with `index.ts` of the suite in the place of the vendor's module.
 
 Last, the package is installed as a user does it, in a new environment: `pip install '.[NAME]'`. There the program of
 the adapter's page runs twice, and what it stored must be on the page in a browser and in an export, and be erasable.
@@ -102,6 +104,8 @@ class Suite:
     extra: str
     python: str
     releases: list[Release]
+    vitest: list[str] = field(default_factory=list)
+    """Test files of a vendor that are run by vitest."""
 
     @property
     def folder(self) -> Path:
@@ -121,6 +125,7 @@ class Suite:
             extra=given.get("extra", folder.name).replace("_", "-"),
             python=given.get("python", "3.11"),
             releases=[Release(**one) for one in (vendors if isinstance(vendors, list) else [vendors])],
+            vitest=given.get("vitest", []),
         )
 
 
@@ -213,7 +218,11 @@ def run(
     begun, result = time.monotonic(), Result(suite.name, part)
     with tempfile.TemporaryDirectory(prefix="recollect-suite-") as folder:
         counts, log = Path(folder, "counts.json"), Path(folder, "log")
-        kept = {key: value for key, value in os.environ.items() if not key.startswith(("RECOLLECT_", "PYTEST_"))}
+        kept = {
+            key: value
+            for key, value in os.environ.items()
+            if not key.startswith(("RECOLLECT_", "PYTEST_", "PYTHONDONT"))
+        }
         given = {
             "PYTHONPATH": os.pathsep.join(map(str, (ROOT / "src", ROOT / "tests", SUITES, suite.folder))),
             "RECOLLECT_HOME": str(Path(folder, "home")),
@@ -263,8 +272,62 @@ def installed(suite: Suite) -> Result:
         return run(suite, "installed", Path(sys.executable), SUITES, [*OURS, "test_installed.py"], "", **variables)
 
 
+def vitest(suite: Suite) -> Result:
+    """Run test files of a vendor by vitest; index.ts of the suite stands for the module that they import."""
+    tests = CACHE / "sources" / suite.name.replace("_", "-")
+    lock = suite.folder / "package-lock.json"
+    packages = CACHE / "environments" / f"{suite.name}-{hashlib.sha256(lock.read_bytes()).hexdigest()[:16]}"
+    begun, result = time.monotonic(), Result(suite.name, "vendor")
+    try:
+        clock.check()
+        if not tests.is_dir():
+            raise Unavailable(
+                f"the vendor's tests are in its repository only; suite.toml says how to bring them to {tests}"
+            )
+        if shutil.which("npm") is None:
+            raise Unavailable("it needs Node.js, which is not on this machine")
+        with made_once(packages) as folder:
+            if folder is not None:
+                folder.mkdir()
+                for name in ("package.json", "package-lock.json"):
+                    shutil.copy(suite.folder / name, folder)
+                call("npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", cwd=folder)
+    except Unavailable as error:
+        return Result(suite.name, "vendor", skipped=str(error))
+    with tempfile.TemporaryDirectory(prefix="recollect-suite-") as where:
+        Path(where, "__tests__").mkdir()
+        for name in suite.vitest:
+            shutil.copy(tests / name, Path(where, "__tests__"))
+        shutil.copy(suite.folder / "index.ts", where)
+        shutil.copy(suite.folder / "package.json", where)
+        Path(where, "node_modules").symlink_to(packages / "node_modules")
+        kept = {key: value for key, value in os.environ.items() if not key.startswith("RECOLLECT_")}
+        given = {"PYTHONPATH": str(ROOT / "src"), "RECOLLECT_HOME": str(Path(where, "home")), "TMPDIR": where}
+        given |= {"RECOLLECT_EMBEDDER_KIND": "none", "SUITE_PYTHON": sys.executable}
+        words = [
+            "node_modules/.bin/vitest",
+            "run",
+            "--testTimeout=120000",
+            "--reporter=json",
+            "--outputFile=counts.json",
+        ]
+        done = subprocess.run(
+            words, cwd=where, env={**kept, **given}, stdin=subprocess.DEVNULL, capture_output=True, text=True
+        )
+        result.log = done.stdout + done.stderr
+        with contextlib.suppress(OSError, ValueError):
+            counts = json.loads(Path(where, "counts.json").read_text())
+            result.counts = {"passed": counts["numPassedTests"], "failed": counts["numFailedTests"]}
+            result.log += json.dumps(counts, indent=1)
+    result.ok = done.returncode == 0 and result.counts.get("passed", 0) > 0
+    result.seconds = time.monotonic() - begun
+    return result
+
+
 def runs(suite: Suite, databases: tuple[str, ...], server: str, more: list[str]) -> list[Result]:
     """Run the vendor's tests on the given databases, then our tests of the adapter."""
+    if suite.vitest:
+        return [vitest(suite)]
     try:
         clock.check()
         python = environment(suite.name, suite.lock, python_of(suite.python))
@@ -280,7 +343,8 @@ def runs(suite: Suite, databases: tuple[str, ...], server: str, more: list[str])
         except Unavailable as error:
             found.append(Result(suite.name, f"vendor {release.source}", skipped=str(error)))
     try:
-        found.append(run(suite, "ours", python, SUITES, [*OURS, suite.name, *more], server))
+        ours = [*OURS, suite.name, "test_every_adapter.py", *more]
+        found.append(run(suite, "ours", python, SUITES, ours, server))
         return found if more else [*found, installed(suite)]
     except Unavailable as error:
         missing = "installed" if found and found[-1].part == "ours" else "ours, installed"

@@ -4,6 +4,7 @@
 """
 
 import os
+import re
 import shutil
 from pathlib import Path
 
@@ -43,7 +44,7 @@ def test_a_second_run_recalls_and_an_export_carries_it_until_it_is_erased(tmp_pa
         call(INSTALLED, "-m", "recollect", "forget", entry, "--erase", "--yes", folder=tmp_path)
     for conversation in conversations:
         call(INSTALLED, "-m", "recollect", "conversation", "erase", conversation, "--yes", folder=tmp_path)
-    assert SAID not in exported(tmp_path)
+    assert not re.search(rf"\b{SAID}\b", exported(tmp_path))  # a hash may contain the digits
 
 
 def test_the_page_in_a_browser_shows_what_was_stored(tmp_path: Path) -> None:

@@ -1,8 +1,8 @@
 """Our tests of Claude's memory tool; the vendor's are in its source release."""
 
-import asyncio
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -57,6 +57,29 @@ def test_a_renamed_file_leaves_its_path_free(location: str) -> None:
         "/memories/b/one.md",
         "/memories/b/two.md",
     ]
+    tool.close()
+
+
+def test_a_path_that_is_taken_is_refused_and_nothing_is_stored(location: str) -> None:
+    tool = MemoryTool(location)
+    create(tool, "/memories/a/one.md", "first")
+    for path, text in (("/memories/a", "text"), ("/memories/a/one.md", "x" * 1_000_001)):
+        with pytest.raises(ToolError, match="already exists"):
+            create(tool, path, text)
+    create(tool, "/memories/a/one", "a path that begins like another one")
+    with recollect.open(location) as home:
+        assert home.agent("default").trash() == []
+    tool.close()
+
+
+def test_a_file_whose_text_no_longer_holds_is_still_in_its_directory(location: str) -> None:
+    tool = MemoryTool(location)
+    create(tool, "/memories/a/one.md", "first")
+    with recollect.open(location) as home:
+        home.agent("default").apply(recollect.Write("/memories/a/one.md", valid_until="2020-01-01"))
+    assert "/memories/a/one.md" in str(tool.call({"command": "view", "path": "/memories/a"}))
+    with pytest.raises(ToolError, match="already exists"):
+        create(tool, "/memories/a", "text")
     tool.close()
 
 
@@ -120,25 +143,6 @@ async def test_the_asynchronous_tool_does_the_same(location: str) -> None:
     await tool.close()
 
 
-async def test_closing_while_a_task_waits_loses_nothing_that_was_acknowledged(location: str) -> None:
-    tool = AsyncMemoryTool(location)
-
-    def created(number: int) -> dict[str, object]:
-        return {"command": "create", "path": f"/memories/{number}.md", "file_text": f"note {number}"}
-
-    tasks = [asyncio.create_task(tool.call(created(number))) for number in range(8)]
-    await asyncio.sleep(0)
-    await tool.close()
-    done = await asyncio.gather(*tasks, return_exceptions=True)
-    with pytest.raises(ToolError, match="is closed"):
-        await tool.call({"command": "view", "path": "/memories"})
-    again = MemoryTool(location)
-    kept = again._files.texts()
-    assert set(kept) >= {f"/memories/{n}.md" for n, result in enumerate(done) if not isinstance(result, Exception)}
-    assert all(isinstance(result, (str, ToolError)) for result in done)
-    again.close()
-
-
 @pytest.mark.parametrize(
     "command",
     [
@@ -169,3 +173,15 @@ def test_the_program_of_the_page_remembers_and_the_second_run_recalls(tmp_path: 
     first, second = run_twice("anthropic-memory.md", tmp_path)
     assert first == ["File created successfully at: /memories/ports.md"]
     assert second == ["/memories/ports.md: Staging listens on port 8080."]
+
+
+def test_a_file_larger_than_an_entry_is_edited_renamed_and_deleted_with_all_its_parts(tmp_path: Path) -> None:
+    with closing(MemoryTool(tmp_path / "memory.db")) as tool:
+        text = "\n".join([*(f"line {number}" for number in range(150_000)), " " * 300_000, "the end"])
+        tool.call({"command": "create", "path": "/memories/huge.txt", "file_text": text})
+        tool.call({"command": "str_replace", "path": "/memories/huge.txt", "old_str": "the end", "new_str": "done"})
+        tool.call({"command": "rename", "old_path": "/memories/huge.txt", "new_path": "/memories/moved.txt"})
+        assert tool._files.texts() == {"/memories/moved.txt": text.replace("the end", "done")}
+        tool.call({"command": "delete", "path": "/memories/moved.txt"})
+    with recollect.open(tmp_path / "memory.db") as home:
+        assert home.agent("default").list() == []

@@ -1,8 +1,5 @@
 """Our tests of the memory for AutoGen, with the real package."""
 
-import asyncio
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -59,15 +56,6 @@ async def test_clear_moves_to_the_trash_only_what_the_framework_added(location: 
     await memory.close()
 
 
-async def test_the_memory_of_another_agent_is_out_of_reach(location: str) -> None:
-    hers, his = RecollectMemory(location, agent="ana"), RecollectMemory(location, agent="ben")
-    await hers.add(PORT)
-    assert (await his.query("which port has staging?")).results == []
-    await his.clear()
-    assert len((await hers.query("which port has staging?")).results) == 1
-    await hers.close(), await his.close()
-
-
 async def test_a_component_is_dumped_and_loaded(tmp_path: Path) -> None:
     memory = RecollectMemory(tmp_path / "memory.db", limit=3)
     await memory.add(PORT)
@@ -103,43 +91,6 @@ def test_the_name_of_an_agent_is_never_a_path(tmp_path: Path, bad: str) -> None:
         with pytest.raises(recollect.Invalid):
             RecollectMemory(tmp_path / "memory.db", agent=bad)
     assert all(path.name.startswith("memory.db") for path in tmp_path.iterdir())
-
-
-ADDS = """
-import asyncio, sys
-from autogen_core.memory import MemoryContent
-from recollect.adapters.autogen import RecollectMemory
-
-async def main():
-    memory = RecollectMemory(sys.argv[1])
-    for number in range(10):
-        await memory.add(MemoryContent(content=f"{sys.argv[2]} {number}", mime_type="text/plain"))
-    await memory.close()
-
-asyncio.run(main())
-"""
-
-
-def test_two_processes_on_one_memory_lose_nothing(location: str) -> None:
-    started = [subprocess.Popen([sys.executable, "-c", ADDS, location, name]) for name in ("one", "two")]
-    assert [process.wait() for process in started] == [0, 0]
-    with recollect.open(location) as home:
-        found = [entry.content for entry in home.agent("default").list(limit=100)]
-    assert sorted(found) == sorted(f"{name} {number}" for name in ("one", "two") for number in range(10))
-
-
-async def test_closing_while_a_task_waits_loses_nothing_that_was_acknowledged(location: str) -> None:
-    memory = RecollectMemory(location)
-    adding = [memory.add(MemoryContent(content=f"note {n}", mime_type="text/plain")) for n in range(8)]
-    tasks = [asyncio.create_task(one) for one in adding]
-    await asyncio.sleep(0)
-    await memory.close()
-    done = await asyncio.gather(*tasks, return_exceptions=True)
-    with pytest.raises(recollect.Conflict, match="is closed"):
-        await memory.query("note")
-    with recollect.open(location) as home:
-        kept = {entry.content for entry in home.agent("default").list()}
-    assert kept >= {f"note {number}" for number, result in enumerate(done) if result is None}
 
 
 def test_the_program_of_the_page_remembers_and_the_second_run_recalls(tmp_path: Path) -> None:

@@ -10,7 +10,15 @@ import claude_agent_sdk._internal.session_store
 import pytest
 from suite_plugin import location
 
+from recollect.adapters import claude_agent
 from recollect.adapters.claude_agent import SessionStore
+
+COUNT_STEPS = {
+    "test_load_concurrency_is_bounded",
+    "test_gap_fill_bounded_concurrency",
+    "test_eager_flush_mode_appends_per_frame_before_result",
+}
+"""Tests that count steps of the event loop until a call of the store has ended."""
 
 _numbers = itertools.count()
 _folder = tempfile.mkdtemp()
@@ -48,6 +56,17 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     """Wait longer than the vendor's second for an append to a database: other programs may use the machine, too."""
     for module in {item.module for item in session.items if hasattr(item.module, "_wait_until")}:
         module._wait_until.__kwdefaults__["timeout"] = 60.0
+
+
+@pytest.fixture(autouse=True)
+def calls_on_the_loop(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run the calls of tests that count steps on the event loop instead of in a worker thread."""
+
+    async def run_sync(function: Any, *args: Any) -> Any:
+        return function(*args)
+
+    if request.node.originalname in COUNT_STEPS:
+        monkeypatch.setattr(claude_agent, "run_sync", run_sync)
 
 
 def pytest_runtest_teardown() -> None:

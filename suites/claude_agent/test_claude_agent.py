@@ -1,8 +1,6 @@
 """Our tests of the session store for the Claude Agent SDK; the vendor's are in its source release."""
 
 import contextlib
-import subprocess
-import sys
 from pathlib import Path
 
 import anyio
@@ -12,6 +10,7 @@ from claude_agent_sdk.testing import run_session_store_conformance
 from page_program import run_twice
 
 import recollect
+from recollect import SystemClock
 from recollect.adapters.claude_agent import SessionStore
 
 KEY = {"project_key": "shop", "session_id": "s1"}
@@ -88,30 +87,6 @@ async def test_a_line_that_is_not_json_is_refused_and_nothing_is_appended(locati
     store.close()
 
 
-APPENDS = """
-import anyio, sys
-from recollect.adapters.claude_agent import SessionStore
-
-async def main():
-    store = SessionStore(sys.argv[1])
-    for number in range(20):
-        key = {"project_key": "shop", "session_id": "s1"}
-        await store.append(key, [{"type": "user", "uuid": f"{sys.argv[2]}-{number}"}])
-    store.close()
-
-anyio.run(main)
-"""
-
-
-async def test_two_processes_on_one_session_lose_nothing(location: str) -> None:
-    started = [subprocess.Popen([sys.executable, "-c", APPENDS, location, name]) for name in ("one", "two")]
-    assert [process.wait() for process in started] == [0, 0]
-    store = SessionStore(location)
-    found = [line["uuid"] for line in await store.load(KEY) or []]
-    assert sorted(found) == sorted(f"{name}-{number}" for name in ("one", "two") for number in range(20))
-    store.close()
-
-
 @pytest.mark.parametrize("backend", ["asyncio", "trio"])
 def test_closing_while_a_task_waits_loses_nothing_that_was_acknowledged(location: str, backend: str) -> None:
     acknowledged: list[str] = []
@@ -141,3 +116,21 @@ def test_the_program_of_the_page_remembers_and_the_second_run_recalls(tmp_path: 
     first, second = run_twice("claude-agent.md", tmp_path)
     assert first == ["lines before: 0", "Staging listens on port 8080."]
     assert second == ["lines before: 1", "Staging listens on port 8080."]
+
+
+def test_sessions_written_in_the_same_millisecond_have_times_in_the_order_of_the_writes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(SystemClock, "now", lambda _: 1_800_000_000_000)
+
+    async def written() -> list[str]:
+        store = SessionStore(tmp_path / "memory.db")
+        for session in ("b", "a", "c"):
+            await store.append({"project_key": "shop", "session_id": session}, [LINE])
+        times = {one["session_id"]: one["mtime"] for one in await store.list_sessions("shop")}
+        assert {one["session_id"]: one["mtime"] for one in await store.list_session_summaries("shop")} == times
+        store.close()
+        assert len(set(times.values())) == 3
+        return sorted(times, key=times.__getitem__)
+
+    assert anyio.run(written) == ["b", "a", "c"]

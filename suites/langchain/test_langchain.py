@@ -1,7 +1,5 @@
 """Our tests of the LangChain stores; the vendor's are in its source release."""
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -107,23 +105,6 @@ def test_bad_keys_and_metadata_that_is_not_json_are_refused(location: str) -> No
         papers.add_texts(["good", "bad"], [{}, {"when": object()}])
     assert (list(store.yield_keys()), papers.similarity_search("good")) == ([], [])
     store.close(), papers.close()
-
-
-SETS = """
-import sys
-from recollect.adapters.langchain import ByteStore
-store = ByteStore(sys.argv[1])
-for number in range(20):
-    store.mset([(f"{number}", b"both"), (f"{sys.argv[2]} {number}", b"one")])
-"""
-
-
-def test_two_processes_that_set_the_same_keys_lose_nothing(location: str) -> None:
-    started = [subprocess.Popen([sys.executable, "-c", SETS, location, name]) for name in ("one", "two")]
-    assert [process.wait() for process in started] == [0, 0]
-    store = ByteStore(location)
-    assert len(list(store.yield_keys())) == 60
-    store.close()
 
 
 def test_the_program_of_the_page_remembers_and_the_second_run_recalls(tmp_path: Path) -> None:

@@ -93,13 +93,6 @@ async def test_a_checkpoint_of_a_newer_langgraph_is_refused_in_words(checkpointe
         await checkpointer.aget_tuple(stored)
 
 
-async def test_a_closed_checkpointer_refuses_calls(location: str) -> None:
-    async with saver(location) as opened:
-        pass
-    with pytest.raises(RuntimeError, match="closed"):
-        await opened.aget_tuple(config("t"))
-
-
 async def test_pruning_keeps_the_checkpoints_that_delta_channels_are_made_from(
     checkpointer: BaseCheckpointSaver,
 ) -> None:

@@ -1,9 +1,6 @@
 """Our tests of the LangGraph store; the vendor's are in its source releases."""
 
-import asyncio
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -12,7 +9,7 @@ from langgraph.store.base import PutOp
 from page_program import run_twice
 
 import recollect
-from recollect.adapters.langgraph import make_async_store, make_store
+from recollect.adapters.langgraph import make_store
 
 ANA = ("users", "ana")
 PORTS = {"text": "The staging API listens on port 8080."}
@@ -127,36 +124,6 @@ def test_an_item_whose_text_a_person_edits_is_read_as_text(location: str) -> Non
         store.put(ANA, "ports", PORTS)
         home.agent("default").apply(recollect.Write("langgraph:users/ana/ports", "port 9090"))
         assert store.get(ANA, "ports").value == {"text": "port 9090"}
-
-
-PUTS = """
-import sys
-from recollect.adapters.langgraph import make_store
-with make_store(sys.argv[1]) as store:
-    for number in range(20):
-        store.put(("log",), f"{number}", {"by": sys.argv[2]})
-        store.put(("log", sys.argv[2]), f"{number}", {})
-"""
-
-
-def test_two_processes_that_put_the_same_keys_lose_nothing(location: str) -> None:
-    started = [subprocess.Popen([sys.executable, "-c", PUTS, location, name]) for name in ("one", "two")]
-    assert [process.wait() for process in started] == [0, 0]
-    with make_store(location) as store:
-        assert len(store.search(("log",), limit=100)) == 60
-
-
-async def test_a_closed_store_finishes_what_runs_and_refuses_the_rest(location: str) -> None:
-    store = make_async_store(location)
-    waiting = asyncio.ensure_future(store.aput(ANA, "ports", PORTS))
-    await asyncio.sleep(0)
-    await store.close()
-    (outcome,) = await asyncio.gather(waiting, return_exceptions=True)
-    assert outcome is None or isinstance(outcome, RuntimeError)
-    with pytest.raises(RuntimeError, match="closed"):
-        await store.aget(ANA, "ports")
-    with make_store(location) as again:
-        assert (again.get(ANA, "ports") is not None) == (outcome is None)
 
 
 def test_expired_items_are_gone_for_reads_and_recalls_and_go_to_the_trash(location: str) -> None:

@@ -1,8 +1,5 @@
 """Our tests of the chat store and the memory block for LlamaIndex, with the real package."""
 
-import asyncio
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -135,41 +132,6 @@ def test_a_message_that_is_not_json_is_refused_and_nothing_is_appended(location:
         store.set_messages("s", [SAID[0], ChatMessage("text", additional_kwargs={"odd": float("nan"), "x": object()})])
     assert store.get_messages("s") == []
     store.close()
-
-
-APPENDS = """
-import sys
-from llama_index.core.llms import ChatMessage
-from recollect.adapters.llama_index import ChatStore
-
-store = ChatStore(sys.argv[1])
-for number in range(10):
-    store.add_message("s", ChatMessage(f"{sys.argv[2]} {number}"))
-store.close()
-"""
-
-
-def test_two_processes_on_one_key_lose_nothing(location: str) -> None:
-    started = [subprocess.Popen([sys.executable, "-c", APPENDS, location, name]) for name in ("one", "two")]
-    assert [process.wait() for process in started] == [0, 0]
-    store = ChatStore(location)
-    found = [message.content for message in store.get_messages("s")]
-    assert sorted(found) == sorted(f"{name} {number}" for name in ("one", "two") for number in range(10))
-    store.close()
-
-
-async def test_closing_while_a_task_waits_loses_nothing_that_was_acknowledged(location: str) -> None:
-    store = ChatStore(location)
-    tasks = [asyncio.create_task(store.async_add_message("s", ChatMessage(str(number)))) for number in range(8)]
-    await asyncio.sleep(0)
-    store.close()
-    done = await asyncio.gather(*tasks, return_exceptions=True)
-    with pytest.raises(recollect.Conflict, match="is closed"):
-        store.get_messages("s")
-    again = ChatStore(location)
-    kept = {message.content for message in again.get_messages("s")}
-    assert kept >= {str(number) for number, result in enumerate(done) if result is None}
-    again.close()
 
 
 def test_the_program_of_the_page_remembers_and_the_second_run_recalls(tmp_path: Path) -> None:

@@ -1,6 +1,5 @@
 """Our tests of the sessions for the OpenAI Agents SDK; the vendor's are in its source release."""
 
-import asyncio
 import subprocess
 import sys
 from pathlib import Path
@@ -9,7 +8,7 @@ import pytest
 from page_program import run_twice
 
 import recollect
-from recollect.adapters.openai_agents import AsyncSession, Session
+from recollect.adapters.openai_agents import AsyncSession
 
 SAID = [{"role": "user", "content": "Staging listens on port 8080."}, {"role": "assistant", "content": "Noted."}]
 
@@ -74,14 +73,6 @@ async def test_a_session_id_that_cannot_be_stored_is_refused(location: str, bad:
             await session.add_items(SAID)
 
 
-async def test_a_session_id_is_never_a_path(tmp_path: Path) -> None:
-    async with AsyncSession("../../etc/passwd", tmp_path / "home" / "memory.db") as session:
-        (tmp_path / "home").mkdir(exist_ok=True)
-        await session.add_items(SAID)
-        assert await session.get_items() == SAID
-    assert {path.name for path in tmp_path.iterdir()} == {"home"}
-
-
 @pytest.mark.parametrize("bad", [{"role": "user", "content": object()}, "text", {"content": float("nan")}])
 async def test_an_item_that_is_not_json_is_refused_and_nothing_is_appended(location: str, bad: object) -> None:
     async with AsyncSession("s", location) as session:
@@ -122,28 +113,6 @@ async def test_two_processes_on_one_session_lose_nothing_and_remove_different_it
     async with AsyncSession("s", location) as session:
         left = [item["content"] for item in await session.get_items()]
     assert sorted([*left, *removed]) == sorted(f"{name} {number}" for name in ("one", "two") for number in range(20))
-
-
-async def test_closing_while_a_task_waits_loses_nothing_that_was_acknowledged(location: str) -> None:
-    session = Session("s", location)
-    tasks = [asyncio.create_task(session.add_items([{"role": "user", "content": str(n)}])) for n in range(8)]
-    await asyncio.sleep(0)
-    session.close()
-    done = await asyncio.gather(*tasks, return_exceptions=True)
-    with pytest.raises(RuntimeError, match="is closed"):
-        await session.get_items()
-    async with AsyncSession("s", location) as again:
-        kept = {item["content"] for item in await again.get_items()}
-    assert kept >= {str(number) for number, result in enumerate(done) if result is None}
-
-
-async def test_without_a_path_the_home_of_the_environment_is_used(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("RECOLLECT_HOME", str(tmp_path / "mine"))
-    async with AsyncSession("s") as session:
-        await session.add_items(SAID)
-    assert (tmp_path / "mine").is_dir()
 
 
 def test_the_program_of_the_page_remembers_and_the_second_run_recalls(tmp_path: Path) -> None:

@@ -1,8 +1,5 @@
 """Our tests of the message histories for Pydantic AI, with the real package and a model that is a function."""
 
-import asyncio
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -126,51 +123,12 @@ async def test_a_session_id_that_cannot_be_stored_is_refused(location: str, bad:
             await history.add([said("text")])
 
 
-async def test_a_session_id_is_never_a_path(tmp_path: Path) -> None:
-    async with History("../../etc/passwd", tmp_path / "memory.db") as history:
-        await history.add([said("text")])
-    assert all(path.name.startswith("memory.db") for path in tmp_path.iterdir())
-
-
 async def test_a_message_that_is_not_json_is_refused_and_nothing_is_appended(location: str) -> None:
     bad = ModelResponse([ToolCallPart("weather", {"at": object()})])
     async with History("s", location) as history:
         with pytest.raises(ValueError):
             await history.add([said("text"), bad])
         assert await history.messages() == []
-
-
-APPENDS = """
-import asyncio, sys
-from pydantic_ai.messages import ModelRequest, UserPromptPart
-from recollect.adapters.pydantic_ai import History
-
-async def main():
-    async with History("s", sys.argv[1]) as history:
-        for number in range(10):
-            await history.add([ModelRequest([UserPromptPart(f"{sys.argv[2]} {number}")])])
-
-asyncio.run(main())
-"""
-
-
-async def test_two_processes_on_one_session_lose_nothing(location: str) -> None:
-    started = [subprocess.Popen([sys.executable, "-c", APPENDS, location, name]) for name in ("one", "two")]
-    assert [process.wait() for process in started] == [0, 0]
-    async with History("s", location) as history:
-        found = [message.parts[0].content for message in await history.messages()]
-    assert sorted(found) == sorted(f"{name} {number}" for name in ("one", "two") for number in range(10))
-
-
-async def test_closing_while_a_task_waits_loses_nothing_that_was_acknowledged(location: str) -> None:
-    history = History("s", location)
-    tasks = [asyncio.create_task(history.add([said(str(number))])) for number in range(8)]
-    await asyncio.sleep(0)
-    history.close()
-    done = await asyncio.gather(*tasks, return_exceptions=True)
-    async with History("s", location) as again:
-        kept = {message.parts[0].content for message in await again.messages()}
-    assert kept >= {str(number) for number, result in enumerate(done) if result is None}
 
 
 def test_the_program_of_the_page_remembers_and_the_second_run_recalls(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+import pytest
 import strands.session.file_session_manager
 import strands.storage
 import strands.storage.in_memory_storage
@@ -17,6 +18,14 @@ from recollect.adapters.strands import SessionRepository, Storage
 _numbers = itertools.count()
 _folder = tempfile.mkdtemp()
 _open: list[Any] = []
+_ephemeral = strands.storage.InMemoryStorage
+STASH = {
+    "test_save_includes_inline_stash_for_ephemeral_storage",
+    "test_save_omits_stash_when_empty",
+    "test_immutable_snapshot_includes_stash",
+    "test_ephemeral_detection_survives_namespacing",
+}
+"""Tests of a stash that is lost with its process, and so copied to snapshots. Only the snapshots are stored here."""
 
 
 class InMemoryStorage(Storage):
@@ -65,6 +74,13 @@ def pytest_configure() -> None:
     import tests.fixtures.mock_session_repository as fixtures
 
     fixtures.MockedSessionRepository = MockedSessionRepository
+
+
+@pytest.fixture(autouse=True)
+def ephemeral_stash(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Give the vendor's storage in memory back to the tests that need one."""
+    if request.node.originalname in STASH:
+        monkeypatch.setattr(request.module, "InMemoryStorage", _ephemeral)
 
 
 def pytest_runtest_teardown() -> None:

@@ -1,8 +1,5 @@
 """Our tests of the storage and the sessions for Strands Agents; the vendor's are in its source release."""
 
-import asyncio
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -103,19 +100,6 @@ async def test_a_value_that_is_too_large_is_refused_and_the_old_one_stays(locati
     storage.close()
 
 
-async def test_closing_while_a_task_waits_loses_nothing_that_was_acknowledged(location: str) -> None:
-    storage = Storage(location)
-    tasks = [asyncio.create_task(storage.write(str(n), b"text")) for n in range(8)]
-    await asyncio.sleep(0)
-    storage.close()
-    done = await asyncio.gather(*tasks, return_exceptions=True)
-    with pytest.raises(StorageError, match="is closed"):
-        await storage.read("0")
-    again = Storage(location)
-    assert set(await again.list("")) >= {str(number) for number, result in enumerate(done) if result is None}
-    again.close()
-
-
 def test_the_messages_of_an_agent_are_a_conversation_that_searches_find(location: str) -> None:
     repository = begun(location)
     repository.create_message("s", "helper", said(0, "Staging listens on port 8080."))
@@ -213,39 +197,11 @@ def test_a_session_id_that_cannot_be_stored_is_refused(location: str, bad: str) 
         RepositorySessionManager(session_id=bad, session_repository=SessionRepository(location))
 
 
-def test_a_session_id_is_never_a_path(tmp_path: Path) -> None:
-    (tmp_path / "home").mkdir()
-    repository = begun(str(tmp_path / "home" / "memory.db"), "../../etc/passwd")
-    assert repository.read_session("../../etc/passwd") is not None
-    assert {path.name for path in tmp_path.iterdir()} == {"home"}
-    repository.close()
-
-
 def test_a_state_that_is_not_json_is_refused(location: str) -> None:
     repository = begun(location)
     with pytest.raises(recollect.Invalid):
         repository.update_agent("s", SessionAgent("helper", {"bad": object()}, {}))
     assert repository.read_agent("s", "helper").state == {"step": 1}
-    repository.close()
-
-
-APPENDS = """
-import sys
-from strands.types.session import SessionMessage
-from recollect.adapters.strands import SessionRepository
-repository = SessionRepository(sys.argv[1])
-for number in range(int(sys.argv[2]), 40, 2):
-    text = {"role": "user", "content": [{"text": f"text {number}"}]}
-    repository.create_message("s", "helper", SessionMessage(text, number))
-repository.close()
-"""
-
-
-def test_two_processes_on_one_session_lose_nothing(location: str) -> None:
-    repository = begun(location)
-    started = [subprocess.Popen([sys.executable, "-c", APPENDS, location, first]) for first in ("0", "1")]
-    assert [process.wait() for process in started] == [0, 0]
-    assert [one.message_id for one in repository.list_messages("s", "helper")] == list(range(40))
     repository.close()
 
 

@@ -3,7 +3,8 @@
 import pytest
 
 from recollect import Memory
-from recollect.adapters.session_log import NotJson, SessionLog
+from recollect.adapters.session_items import NotJson
+from recollect.adapters.session_log import SessionLog
 
 
 def items(*names: str) -> list[dict[str, str]]:
@@ -97,3 +98,32 @@ def test_the_session_of_another_agent_is_another_one(home, log: SessionLog) -> N
     assert left(log) == "a b c d"
     log.reset(items("n"), lambda item: item)
     assert (left(log), left(other)) == ("n", "z")
+
+
+def test_items_go_to_a_new_conversation_while_the_old_one_is_ending(mem: Memory, log: SessionLog) -> None:
+    store = mem.conversations._services.store
+    with store.database.write(store.agent) as tx:
+        tx.run("history.ending_set", id=mem.conversations.list()[0].id, ending='["handoff"]')
+    log.add(items("e"))
+    assert left(log) == "a b c d e"
+    assert len(mem.conversations.list()) == 2
+
+
+@pytest.mark.parametrize("limit", [1, 3, 1_007])
+def test_the_last_items_are_read_over_several_pages_and_conversations(mem: Memory, limit: int) -> None:
+    log, names = SessionLog(mem, "long"), [str(number) for number in range(1_010)]
+    log.add(items(*names[:5]))
+    next(log.conversations()).end()
+    log.add(items(*names[5:]))
+    assert log.items(limit) == items(*names[-limit:])
+    assert log.items() == items(*names)
+
+
+def test_messages_of_other_programs_and_erased_items_are_read_as_well(mem: Memory, log: SessionLog) -> None:
+    conversation = next(log.conversations())
+    conversation.assistant("from elsewhere", speaker="Ben")
+    conversation.erase(2)
+    assert log.items()[-1] == {"role": "assistant", "content": "from elsewhere"}
+    assert left(log) == "a c d from elsewhere"
+    assert log.pop() == {"role": "assistant", "content": "from elsewhere"}
+    assert left(log) == "a c d"

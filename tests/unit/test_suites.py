@@ -2,6 +2,7 @@
 
 import contextlib
 import importlib.util
+import json
 import re
 import sys
 import tomllib
@@ -11,7 +12,9 @@ from types import ModuleType
 import pytest
 
 ROOT = Path(__file__).parents[2]
-NAMES = sorted(path.parent.name for path in (ROOT / "suites").glob("*/suite.toml"))
+FOLDERS = sorted(path.parent for path in (ROOT / "suites").glob("*/suite.toml"))
+VITEST = [folder.name for folder in FOLDERS if (folder / "package.json").is_file()]
+NAMES = [folder.name for folder in FOLDERS if folder.name not in VITEST]
 
 
 @pytest.fixture(scope="module")
@@ -90,3 +93,24 @@ def test_each_suite_has_a_lock_an_extra_a_page_and_a_row(suites: ModuleType, nam
     assert len(program.splitlines()) <= 25
     assert f"(docs/{suite.extra}.md)" in (ROOT / "README.md").read_text(encoding="utf-8")
     assert any("run_twice" in path.read_text(encoding="utf-8") for path in suite.folder.glob("test_*.py"))
+
+
+@pytest.mark.parametrize("name", VITEST)
+def test_each_suite_of_vitest_has_a_hashed_lock_a_page_and_a_row(suites: ModuleType, name: str) -> None:
+    suite = suites.Suite.read(ROOT / "suites" / name)
+    lock = (suite.folder / "package-lock.json").read_text(encoding="utf-8")
+    assert "://" not in lock
+    packages = [one for where, one in json.loads(lock)["packages"].items() if where]
+    assert all("integrity" in one for one in packages)
+    assert (ROOT / "docs" / f"{suite.extra}.md").is_file()
+    assert f"(docs/{suite.extra}.md)" in (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", VITEST)
+def test_a_suite_of_vitest_without_the_tests_of_the_vendor_is_skipped(
+    suites: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str
+) -> None:
+    monkeypatch.setattr(suites, "CACHE", tmp_path)
+    (found,) = suites.runs(suites.Suite.read(ROOT / "suites" / name), ("sqlite",), "", [])
+    assert (found.part, found.ok) == ("vendor", False)
+    assert "in its repository only" in found.skipped

@@ -9,7 +9,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from recollect.adapters.homes import Opened, in_thread, missing
-from recollect.adapters.session_log import SessionLog, chat_id_of
+from recollect.adapters.session_log import SessionLog
+from recollect.adapters.sessions import SessionLogs, chat_id_of
 
 try:
     import agent_framework
@@ -46,6 +47,7 @@ class HistoryProvider(agent_framework.HistoryProvider):
         super().__init__(source_id, **settings)
         self.recall = recall
         self._opened = Opened(path, agent, workspace)
+        self._logs = SessionLogs(self._opened)
 
     async def get_messages(
         self, session_id: str | None, *, state: dict[str, Any] | None = None, **_: Any
@@ -75,12 +77,11 @@ class HistoryProvider(agent_framework.HistoryProvider):
         self._opened.close()
 
     def _context(self, session_id: str | None, said: str) -> str:
-        current = next(iter(self._log(session_id).conversations()), None)
+        current = next(self._log(session_id).conversations(), None)
         return self._opened.memory.context(said, conversation=current).text
 
     def _log(self, session_id: str | None) -> SessionLog:
-        chat_id = chat_id_of("default" if session_id is None else session_id, prefix="agent-framework")
-        return SessionLog(self._opened.memory, chat_id)
+        return self._logs[chat_id_of("default" if session_id is None else session_id, prefix="agent-framework")]
 
 
 def message_of(item: Mapping[str, Any]) -> Mapping[str, Any]:

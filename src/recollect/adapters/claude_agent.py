@@ -12,7 +12,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from recollect.adapters.homes import Opened, missing
-from recollect.adapters.session_log import SessionLog, chat_id_of, chat_ids
+from recollect.adapters.session_log import SessionLog
+from recollect.adapters.sessions import SessionLogs, chat_id_of, chat_ids
 
 try:
     import claude_agent_sdk
@@ -40,6 +41,7 @@ class SessionStore(claude_agent_sdk.SessionStore):
         self, path: str | os.PathLike[str] | None = None, *, agent: str | None = None, workspace: str = "default"
     ) -> None:
         self._opened = Opened(path, agent, workspace)
+        self._logs = SessionLogs(self._opened)
         self._known: dict[str, set[str]] = {}
         self._lock = threading.Lock()
 
@@ -75,7 +77,7 @@ class SessionStore(claude_agent_sdk.SessionStore):
         self._opened.close()
 
     def _log(self, *parts: str) -> SessionLog:
-        return SessionLog(self._opened.memory, chat_id_of(*parts))
+        return self._logs[chat_id_of(*parts)]
 
     def _append(self, key: Any, entries: Sequence[Any]) -> None:
         parts = parts_of(key)
@@ -104,21 +106,28 @@ class SessionStore(claude_agent_sdk.SessionStore):
         return [parts[2] for parts in self._transcripts() if parts[:2] == [project, session] and len(parts) == 3]
 
     def _sessions(self, project: str) -> list[Any]:
-        return [{"session_id": session, "mtime": log.written_at()} for session, log in self._of_project(project)]
+        return [{"session_id": session, "mtime": mtime} for session, mtime, _ in self._of_project(project)]
 
     def _summaries(self, project: str) -> list[Any]:
         found = []
-        for session, log in self._of_project(project):
+        for session, mtime, log in self._of_project(project):
             key: Any = {"project_key": project, "session_id": session}
             summary: Any = fold_session_summary(None, key, log.items())
-            found.append({**summary, "mtime": log.written_at()})
+            found.append({**summary, "mtime": mtime})
         return found
 
-    def _of_project(self, project: str) -> Iterator[tuple[str, SessionLog]]:
-        """Iterate over the ids and logs of a project's sessions, without those of subagents."""
-        for parts in self._transcripts():
-            if len(parts) == 2 and parts[0] == project:
-                yield parts[1], self._log(*parts)
+    def _of_project(self, project: str) -> Iterator[tuple[str, int, SessionLog]]:
+        """Iterate over a project's sessions, without those of subagents: id, time of the last write, and log.
+
+        They are in the order of their last writes. The times increase: a write in the same millisecond is later.
+        """
+        logs = [
+            (parts[1], self._log(*parts)) for parts in self._transcripts() if len(parts) == 2 and parts[0] == project
+        ]
+        last = 0
+        for (at, _), session, log in sorted((log.last_write(), session, log) for session, log in logs):
+            last = max(at, last + 1)
+            yield session, last, log
 
     def _transcripts(self) -> list[list[str]]:
         """Return the keys of all transcripts that are not empty."""

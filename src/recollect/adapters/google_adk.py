@@ -15,7 +15,8 @@ from typing import Any
 
 from recollect import Turn
 from recollect.adapters.homes import Opened, in_thread, missing
-from recollect.adapters.session_log import SessionLog, chat_id_of, chat_ids
+from recollect.adapters.session_log import SessionLog
+from recollect.adapters.sessions import SessionLogs, chat_id_of, chat_ids
 
 try:
     from google.adk.errors.already_exists_error import AlreadyExistsError
@@ -47,13 +48,14 @@ class _Service:
         self, path: str | os.PathLike[str] | None = None, *, agent: str | None = None, workspace: str = "default"
     ) -> None:
         self._opened = Opened(path, agent, workspace)
+        self._logs = SessionLogs(self._opened)
 
     def close(self) -> None:
         """Close the home, if nothing else in this process uses it."""
         self._opened.close()
 
     def _log(self, *key: str, prefix: str = PREFIX) -> SessionLog:
-        return SessionLog(self._opened.memory, chat_id_of(*key, prefix=prefix))
+        return self._logs[chat_id_of(*key, prefix=prefix)]
 
     def _keys(self, app: str, user: str | None) -> list[tuple[str, str, str]]:
         """Return app, user and id of each session of an app, or of one of its users."""
@@ -65,7 +67,11 @@ class _Service:
         log = self._log(*key)
         known = {item.get("id") for item in log.items()}
         log.add(
-            [event.model_dump(mode="json") for event in events if event.id not in known and not event.partial],
+            [
+                event.model_dump(mode="json", exclude_none=True)
+                for event in events
+                if event.id not in known and not event.partial
+            ],
             message_of,
         )
 
@@ -78,6 +84,12 @@ class SessionService(_Service, BaseSessionService):
     Invalid if app, user and session together have more than 240 characters, or if state or an event is not JSON.
 
         runner = Runner(app_name="shop", agent=helper, session_service=SessionService("memory.db"))
+    """
+
+    _seen: tuple[tuple[str, str, str], int, tuple[str | None, ...]] | None = None
+    """The session this appended to last, the last event of the journal then, and the ids of the session's last events.
+
+    As long as that is the last event, nothing else was appended, and the ids need not be read again.
     """
 
     async def create_session(
@@ -131,11 +143,14 @@ class SessionService(_Service, BaseSessionService):
         self._share(key, state)
 
     def _append(self, key: tuple[str, str, str], event: Event) -> None:
-        log = self._log(*key)
-        if not (recent := log.items(RECENT)):
+        log, newest, seen = self._log(*key), self._opened.memory.conversations.last_event(), self._seen
+        recent = seen[2] if seen and seen[:2] == (key, newest) else tuple(item.get("id") for item in log.items(RECENT))
+        if not recent:
             raise SessionNotFoundError(f"Session {key[2]} not found.")
-        if event.id not in {item.get("id") for item in recent}:
-            log.add([event.model_dump(mode="json")], message_of)
+        if event.id not in recent:
+            seq = log.add([event.model_dump(mode="json", exclude_none=True)], message_of)
+            # Another number than the next one means that another event was appended in between.
+            self._seen = (key, newest + 1, (*recent, event.id)[-RECENT:]) if seq == newest + 1 else None
             self._share(key, event.actions.state_delta)
 
     def _share(self, key: tuple[str, str, str], state: Mapping[str, Any]) -> None:
@@ -163,7 +178,7 @@ class SessionService(_Service, BaseSessionService):
         if config is not None and config.after_timestamp is not None:
             events = [event for event in events if event.timestamp >= config.after_timestamp]
         app, user, session = key
-        at = log.written_at() / 1000
+        at = log.last_write()[0] / 1000
         return Session(app_name=app, user_id=user, id=session, state=state, events=events, last_update_time=at)
 
 

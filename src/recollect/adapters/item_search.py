@@ -13,13 +13,13 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["Embedded"]
+__all__ = ["EmbeddedItems"]
 
 MOST = 20_000
 """Items whose vectors a process keeps."""
 
 
-class Embedded:
+class EmbeddedItems:
     """The vectors of one embedder (`embed_documents`, `embed_query`) for entries of an agent."""
 
     def __init__(self, memory: Memory, embeddings: Any) -> None:

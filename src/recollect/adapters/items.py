@@ -16,9 +16,9 @@ from typing import Any
 from urllib.parse import quote, unquote
 
 from recollect import Add, Conflict, Cursor, Entry, Memory, NotFound, RecollectError, Sort, SystemClock, Write
-from recollect.adapters.session_log import NotJson
+from recollect.adapters.session_items import NotJson
 
-__all__ = ["Draft", "Items", "Sweeper", "as_json", "expired"]
+__all__ = ["PAGE", "Draft", "Items", "Sweeper", "as_json", "expired", "named"]
 
 PAGE = 500
 EMPTY = "%"
@@ -79,18 +79,15 @@ class Items:
             return False
         return known and self.memory.forget(name)
 
-    def below(self, prefix: Sequence[str] = (), *, past: bool = False) -> Iterator[Entry]:
-        """Iterate over the items below a path, in the order of their names; with `past`, expired ones too."""
+    def below(self, prefix: Sequence[str] = (), *, past: bool = False, page: int = PAGE) -> Iterator[Entry]:
+        """Iterate over the items below a path, in the order of their names; with `past`, expired ones too.
+
+        `page` is how many entries are read at once; for callers that need the first item only.
+        """
         start = f"{self._name(prefix)}/" if prefix else f"{self.kind}:"
-        end = start[:-1] + chr(ord(start[-1]) + 1)  # the first name that is not below
-        after: Entry | str = Cursor(start, "").text(Sort.NAME)
-        while page := self.memory.list(sort=Sort.NAME, include_past=True, limit=PAGE, after=after):
-            for entry in page:
-                if str(entry.name) >= end:
-                    return
-                if self._is_item(entry) and (past or not expired(entry)):
-                    yield entry
-            after = page[-1]
+        for entry in named(self.memory, start, page):
+            if self._is_item(entry) and (past or not expired(entry)):
+                yield entry
 
     def path(self, entry: Entry) -> tuple[str, ...]:
         """Return the path of an item."""
@@ -157,6 +154,21 @@ class Sweeper:
                 self._sweep()
             except RecollectError as error:  # the next sweep may succeed
                 _log.warning("expired items stay for now: %s", error)
+
+
+def named(memory: Memory, start: str, page: int = PAGE) -> Iterator[Entry]:
+    """Iterate over the entries whose names begin with `start`, which ends in `/` or `:`, in the order of their names.
+
+    `page` is how many entries are read at once.
+    """
+    end = start[:-1] + chr(ord(start[-1]) + 1)  # the first name that does not begin so
+    after: Entry | str = Cursor(start, "").text(Sort.NAME)
+    while found := memory.list(sort=Sort.NAME, include_past=True, limit=page, after=after):
+        for entry in found:
+            if entry.name is None or entry.name >= end:  # entries without a name are listed last
+                return
+            yield entry
+        after = found[-1]
 
 
 def expired(entry: Entry) -> bool:

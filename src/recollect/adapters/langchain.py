@@ -14,7 +14,7 @@ from recollect import Entry
 from recollect.adapters.byte_entries import ByteEntries
 from recollect.adapters.homes import Opened, in_thread, missing
 from recollect.adapters.item_filters import matches
-from recollect.adapters.item_search import Embedded
+from recollect.adapters.item_search import EmbeddedItems
 from recollect.adapters.items import Draft, Items, as_json
 
 try:
@@ -46,7 +46,10 @@ class ByteStore(stores.BaseStore[str, bytes]):
 
     def __init__(self, path: Path | None = None, *, agent: str | None = None, workspace: str = "default") -> None:
         self._opened = Opened(path, agent, workspace)
-        self._values = ByteEntries(self._opened.memory, "langchain")
+
+    @property
+    def _values(self) -> ByteEntries:
+        return ByteEntries(self._opened.memory, "langchain")
 
     def mget(self, keys: Sequence[str]) -> list[bytes | None]:
         """Return the values of keys; None for those without one."""
@@ -87,7 +90,7 @@ class ByteStore(stores.BaseStore[str, bytes]):
             yield key
 
     def close(self) -> None:
-        """Close the home, if nothing else in this process uses it."""
+        """Close the home, if nothing else in this process uses it. Later calls raise RuntimeError."""
         self._opened.close()
 
 
@@ -112,8 +115,11 @@ class VectorStore(vectorstores.VectorStore):
     ) -> None:
         self._embeddings = embeddings
         self._opened = Opened(path, agent, workspace)
-        self._items = Items(self._opened.memory, "langchain-document")
-        self._embedded = None if embeddings is None else Embedded(self._opened.memory, embeddings)
+        self._embedded = None if embeddings is None else EmbeddedItems(self._opened.memory, embeddings)
+
+    @property
+    def _items(self) -> Items:
+        return Items(self._opened.memory, "langchain-document")
 
     @property
     def embeddings(self) -> Embeddings | None:
@@ -204,7 +210,7 @@ class VectorStore(vectorstores.VectorStore):
         return [self._document(nearest[place][0]) for place in chosen]
 
     def close(self) -> None:
-        """Close the home, if nothing else in this process uses it."""
+        """Close the home, if nothing else in this process uses it. Later calls raise RuntimeError."""
         self._opened.close()
 
     def _select_relevance_score_fn(self) -> Callable[[float], float]:
@@ -220,7 +226,7 @@ class VectorStore(vectorstores.VectorStore):
         ranked = sorted(((entry, scores.get(entry.id, -1.0)) for entry in entries), key=lambda one: -one[1])
         return ranked[:k]
 
-    def _require_embeddings(self) -> Embedded:
+    def _require_embeddings(self) -> EmbeddedItems:
         if self._embedded is None:
             raise ValueError("a search by vector needs embeddings; pass them to VectorStore")
         return self._embedded

@@ -15,7 +15,7 @@ from recollect import Entry, SystemClock
 from recollect.adapters.graph_saver import GraphSaver
 from recollect.adapters.homes import Opened, in_thread, missing
 from recollect.adapters.item_filters import covers, matches
-from recollect.adapters.item_search import Embedded
+from recollect.adapters.item_search import EmbeddedItems
 from recollect.adapters.items import Draft, Items, Sweeper, as_json
 
 try:
@@ -81,7 +81,7 @@ class _StoreItems:
         self._fields = list((index or {}).get("fields") or ["$"])
         self._opened = Opened(path, agent, workspace)
         self._items = Items(self._opened.memory, "langgraph")
-        self._embedded = None if self.embeddings is None else Embedded(self._opened.memory, self.embeddings)
+        self._embedded = None if self.embeddings is None else EmbeddedItems(self._opened.memory, self.embeddings)
         self._clock = SystemClock()
         self._sweeper = Sweeper(self._sweep)
 

@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from recollect.adapters.homes import Opened, in_thread, missing
-from recollect.adapters.session_log import SessionLog, chat_id_of, chat_ids
+from recollect.adapters.session_log import SessionLog
+from recollect.adapters.sessions import SessionLogs, chat_id_of, chat_ids
 
 try:
     from llama_index.core.bridge.pydantic import PrivateAttr
@@ -37,12 +38,14 @@ class ChatStore(BaseChatStore):
     """
 
     _opened: Opened = PrivateAttr()
+    _logs: SessionLogs = PrivateAttr()
 
     def __init__(
         self, path: str | os.PathLike[str] | None = None, *, agent: str | None = None, workspace: str = "default"
     ) -> None:
         super().__init__()
         self._opened = Opened(path, agent, workspace)
+        self._logs = SessionLogs(self._opened)
 
     @classmethod
     def class_name(cls) -> str:
@@ -92,7 +95,7 @@ class ChatStore(BaseChatStore):
         self._opened.close()
 
     def _log(self, key: str) -> SessionLog:
-        return SessionLog(self._opened.memory, chat_id_of(key, prefix=PREFIX))
+        return self._logs[chat_id_of(key, prefix=PREFIX)]
 
 
 class MemoryBlock(BaseMemoryBlock[str]):

@@ -5,21 +5,19 @@ and contexts find it, the page shows it, and it has a history, a trash and an ex
 file is in it. A renamed file is a new entry: an alias would keep the old path taken.
 """
 
-import json
 import posixpath
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from recollect import Conflict, Entry, Invalid, Memory, NotFound, Sort, Stale, Write
+from recollect import Conflict, Entry, Invalid, Memory, NotFound, Stale, Write
+from recollect.adapters.file_texts import PIECE, FileTexts
+from recollect.adapters.items import PAGE, named
 
 __all__ = ["MemoryFiles"]
 
 ROOT = "/memories"
 TAG = "memory-file"
 MOST_LINES = 999_999
-BLANK = "[a file without text]"
-"""Content of an entry whose file is blank, which an entry cannot be; its text is in the field `context`, as JSON."""
-PAGE = 500
 DEPTH = 2
 
 
@@ -27,14 +25,14 @@ class MemoryFiles:
     """The commands of the tool on the files of one agent. Results and errors (Invalid) are texts for the model."""
 
     def __init__(self, memory: Memory) -> None:
-        self._memory = memory
+        self._memory, self._texts = memory, FileTexts(memory)
 
     def view(self, command: Any) -> str:
         """Return the lines of a file, or the files of a directory."""
         path, shown = _resolved(command.path), command.path
         if (entry := self._file(path)) is None:
             return self._directory(path, shown)
-        lines = _text_of(entry).split("\n")
+        lines = self._text(entry)[1].split("\n")
         if len(lines) > MOST_LINES:
             raise Invalid(f"File {shown} exceeds maximum line limit of {MOST_LINES:,} lines.")
         first, last = 1, len(lines)
@@ -45,11 +43,12 @@ class MemoryFiles:
 
     def create(self, command: Any) -> str:
         """Create a file that does not exist yet."""
-        path = _resolved(command.path)
-        if path == ROOT or self._exists(path):
+        path, text = _resolved(command.path), _text(command.file_text)
+        # Names are unique, so `remember` refuses one that is taken; only a large text stores something before that.
+        if path == ROOT or self._is_directory(path) or (len(text) > PIECE and self._file(path) is not None):
             raise Invalid(f"File {command.path} already exists")
         try:
-            self._add(path, command.file_text)
+            self._add(path, text)
         except Conflict:
             raise Invalid(f"File {command.path} already exists") from None
         return f"File created successfully at: {command.path}"
@@ -100,7 +99,7 @@ class MemoryFiles:
         path = _resolved(command.path)
         if path == ROOT:
             raise Invalid(f"Cannot delete the {ROOT} directory itself")
-        gone = [entry for entry in self._below(path) if self._memory.forget(entry.id)]
+        gone = [entry for entry in self._below(path) if self._forget(entry)]
         if not gone:
             raise Invalid(f"The path {command.path} does not exist")
         return f"Successfully deleted {command.path}"
@@ -118,26 +117,26 @@ class MemoryFiles:
         if new.startswith(f"{old}/"):
             raise Invalid(f"The destination {command.new_path} is inside of {command.old_path}")
         for entry in moved:  # first the copies: a crash leaves a file twice, never none
-            self._add(new + str(entry.name).removeprefix(old), _text_of(entry))
+            self._add(new + str(entry.name).removeprefix(old), self._text(entry)[1])
         for entry in moved:
-            self._memory.forget(entry.id)
+            self._forget(entry)
         return f"Successfully renamed {command.old_path} to {command.new_path}"
 
     def clear(self) -> str:
         """Move all files to the trash. Other entries stay."""
         for entry in list(self._below(ROOT)):
-            self._memory.forget(entry.id)
+            self._forget(entry)
         return "All memory cleared"
 
     def texts(self) -> dict[str, str]:
         """Return the texts of all files by their paths."""
-        return {str(entry.name): _text_of(entry) for entry in self._below(ROOT)}
+        return {str(entry.name): self._text(entry)[1] for entry in self._below(ROOT)}
 
     def _directory(self, path: str, shown: str) -> str:
         sizes: dict[str, int] = {}
         total = 0
         for entry in self._below(path):
-            size = len(_text_of(entry).encode())
+            size = self._texts.size(entry)
             total += size
             parts = str(entry.name).removeprefix(path).strip("/").split("/")
             if any(part.startswith(".") for part in parts):
@@ -159,18 +158,40 @@ class MemoryFiles:
                 if self._exists(path):
                     raise Invalid(f"The path {shown} is not a file.")
                 raise Invalid(f"The path {shown} does not exist. Please provide a valid path.")
-            before = _text_of(entry)
+            entry, before = self._text(entry)
             after = change(before)
-            content, context = _stored(after)
+            content, context = self._texts.stored(after)
             try:
                 self._memory.apply(Write(entry.id, content, context=context or ""), if_version=entry.version)
             except Stale:
+                self._texts.drop(context)
                 continue
+            self._texts.drop(entry.context)
             return before, after
 
     def _add(self, path: str, text: str) -> None:
-        content, context = _stored(text)
-        self._memory.remember(content, name=path, tags=[TAG], context=context)
+        content, context = self._texts.stored(text)
+        try:
+            self._memory.remember(content, name=path, tags=[TAG], context=context)
+        except Conflict:
+            self._texts.drop(context)
+            raise
+
+    def _forget(self, entry: Entry) -> bool:
+        gone = self._memory.forget(entry.id)
+        self._texts.drop(entry.context)
+        return gone
+
+    def _text(self, entry: Entry) -> tuple[Entry, str]:
+        """Return a file and its text; if another process has changed it in between, as it is now."""
+        while True:
+            try:
+                return entry, self._texts.text(entry)
+            except NotFound:
+                now = self._memory.get(entry.id)
+                if now.version == entry.version:
+                    raise Invalid(f"A part of {entry.name} is gone; restore it from the trash.") from None
+                entry = now
 
     def _file(self, path: str) -> Entry | None:
         try:
@@ -180,17 +201,21 @@ class MemoryFiles:
         return entry if TAG in entry.tags and entry.name == path else None
 
     def _exists(self, path: str) -> bool:
-        return path == ROOT or next(self._below(path), None) is not None
+        return path == ROOT or self._file(path) is not None or self._is_directory(path)
+
+    def _is_directory(self, path: str) -> bool:
+        return next(self._inside(path, page=1), None) is not None
 
     def _below(self, path: str) -> Iterator[Entry]:
         """Iterate over a file, or over the files in a directory and below."""
         if (file := self._file(path)) is not None:
             yield file
-            return
-        after = None
-        while page := self._memory.list(tag=TAG, sort=Sort.NAME, limit=PAGE, after=after):
-            yield from (entry for entry in page if str(entry.name).startswith(f"{path}/"))
-            after = page[-1]
+        else:
+            yield from self._inside(path)
+
+    def _inside(self, path: str, page: int = PAGE) -> Iterator[Entry]:
+        """Iterate over the files in a directory and below, in the order of their paths."""
+        return (entry for entry in named(self._memory, f"{path}/", page) if TAG in entry.tags)
 
 
 def _resolved(path: str) -> str:
@@ -207,16 +232,6 @@ def _text(value: object) -> str:
     if not isinstance(value, str):
         raise Invalid(f"a path or a file is text, not {type(value).__name__}")
     return value
-
-
-def _stored(text: str) -> tuple[str, str | None]:
-    """Return content and context of the entry for a file's text."""
-    return (text, None) if _text(text).strip() and "\0" not in text else (BLANK, json.dumps(text))
-
-
-def _text_of(entry: Entry) -> str:
-    """Return the text of the file that an entry holds."""
-    return str(json.loads(entry.context)) if entry.content == BLANK and entry.context else entry.content
 
 
 def _numbered(lines: list[str], first: int, last: int) -> str:

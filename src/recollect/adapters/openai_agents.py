@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from typing import Any, ParamSpec, TypeVar
 
 from recollect.adapters.homes import Opened, in_thread, missing
-from recollect.adapters.session_log import SessionLog, chat_id_of
+from recollect.adapters.session_log import SessionLog
+from recollect.adapters.sessions import chat_id_of
 
 try:
     from agents.items import TResponseInputItem

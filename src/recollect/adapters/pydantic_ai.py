@@ -9,7 +9,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from recollect.adapters.homes import Opened, in_thread, missing
-from recollect.adapters.session_log import SessionLog, chat_id_of
+from recollect.adapters.session_log import SessionLog
+from recollect.adapters.sessions import chat_id_of
 
 try:
     from pydantic_ai import RunContext
@@ -73,7 +74,7 @@ class History:
         return await in_thread(self._context, prompt) if prompt.strip() else ""
 
     def _context(self, prompt: str) -> str:
-        current = next(iter(self._log.conversations()), None)
+        current = next(self._log.conversations(), None)
         return self._opened.memory.context(prompt, conversation=current).text
 
     def close(self) -> None:

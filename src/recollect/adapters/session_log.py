@@ -1,88 +1,54 @@
 """Sessions of frameworks as conversations: each item is an event of the journal, with the item itself in its payload.
 
 The journal is append-only, and a session can remove its last item or all items. So a removal is an event, too, and the
-items are what is left when the events are read from the newest to the oldest: "removed" skips one item before it,
-"cleared" ends the reading. Two processes that remove an item at the same time remove two different ones, because each
+items are the rest when the events are read from the newest to the oldest: "removed" skips the previous item,
+"cleared" stops. Two processes that remove an item at the same time remove two different ones, because each
 finds its item before its own event. What was removed stays in the journal until it is erased.
 
 The last items can be replaced by others, for instance by a summary: an event "replaced" names the removed ones, and the
-new ones follow it in the same transaction. It also names the last event that its author has seen. If another one came
-in between, readers ignore the replacement, so nothing is removed that its author did not know.
+new ones follow it in the same transaction. It also names the last event that its author has read. If another one was
+appended in between, readers ignore the replacement, so it removes nothing that its author had not read.
 
-A session may continue after its conversation has ended, for instance because it was silent for a day: the next items go
+A session may continue after its conversation has ended, for instance because it was idle for a day: the next items go
 to a new conversation with the same chat id, and reading goes through all of them.
 """
 
 import itertools
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
-from recollect import Conversation, Event, EventType, Invalid, Memory, Origin, Status
+from recollect import Conflict, Conversation, Event, EventType, Memory, NotFound
+from recollect.adapters.session_items import (
+    AFTER,
+    CHANGE,
+    CLEARED,
+    ENCODED,
+    GONE,
+    ITEM,
+    REMOVED,
+    REPLACED,
+    REPLACES,
+    MessageOf,
+    StoredItem,
+    change_of,
+    event_of,
+)
 
-__all__ = ["CHAT_ID_LENGTH", "NotJson", "SessionEnd", "SessionLog", "chat_id_of", "chat_ids", "event_of"]
+__all__ = ["SessionEnd", "SessionLog"]
 
-CHAT_ID_LENGTH = 256
 PAGE = 1_000
+SPARE = 16
+"""Minimum number of events to read for a few items, because some events may be removals."""
 NEWEST = 2**62
 """Greater than every sequence number."""
-ITEM, ENCODED, CHANGE = "item", "item_json", "session"
-"""Keys of the payload: the item; the item as JSON text if it cannot be stored as it is; a removal."""
-AFTER, GONE, REPLACES = "after", "gone", "replaces"
-"""Keys of the payload of a replacement: the last event seen, the removed ones; and a mark of the new items."""
-REMOVED, CLEARED, REPLACED = "removed", "cleared", "replaced"
-_CONTENT = {
-    REMOVED: "[the last item was removed from the session]",
-    CLEARED: "[the session was cleared]",
-    REPLACED: "[the last items of the session were replaced]",
-}
-_TYPES = {
-    "user": EventType.USER,
-    "human": EventType.USER,
-    "assistant": EventType.MODEL,
-    "system": EventType.INSTRUCTION,
-    "developer": EventType.INSTRUCTION,
-}
-
-MessageOf = Callable[[Mapping[str, Any]], Mapping[str, Any]]
-"""Returns the part of an item that has a role and content."""
-
-
-def chat_id_of(*parts: str, prefix: str = "") -> str:
-    """Return the chat id of a session, made of one or more parts that the framework gives.
-
-    The prefix separates sessions of frameworks that could not read each other's items. Raises Invalid if a part is not
-    text, is blank, or has a control character, and if the id is too long.
-    """
-    for part in parts:
-        if not isinstance(part, str):
-            raise Invalid(f"a session id is text, not {type(part).__name__}")
-    found = parts[0] if len(parts) == 1 else json.dumps(parts, ensure_ascii=False)
-    if prefix and found.strip():
-        found = f"{prefix}:{found}"
-    if len(found) > CHAT_ID_LENGTH:
-        raise Invalid(f"the session id has {len(found):,} characters; at most {CHAT_ID_LENGTH} are allowed")
-    return found
-
-
-def chat_ids(memory: Memory) -> list[str]:
-    """Return the chat ids of all conversations of an agent, those of the newest ones first."""
-    found: dict[str, None] = {}
-    before = None
-    while page := memory.conversations.list(True, limit=PAGE, before=before):
-        found.update({info.chat_id: None for info in page if info.chat_id is not None})
-        before = page[-1]
-    return list(found)
-
-
-class NotJson(Invalid, TypeError):
-    """An item is not a JSON object. Frameworks expect the TypeError of `json.dumps`."""
 
 
 @dataclass(frozen=True)
 class SessionEnd:
-    """The last items of a session, as they were when they were read."""
+    """A snapshot of the last items of a session."""
 
     items: list[dict[str, Any]]
     complete: bool
@@ -103,13 +69,13 @@ class SessionLog:
         self,
         items: Sequence[Mapping[str, Any]],
         message_of: MessageOf = lambda item: item,
-    ) -> None:
-        """Append items in one transaction. `message_of` returns the part of an item that has a role and content.
+    ) -> int:
+        """Append items in one transaction; return the sequence number of the first event, 0 if there are no items.
 
-        Raises Invalid if an item is not a JSON object; nothing is appended then.
+        `message_of` returns the part of an item that has a role and content. Raises Invalid if an item is not a JSON
+        object; nothing is appended then.
         """
-        if items:
-            self._append([event_of(item, message_of) for item in items])
+        return self._append([event_of(item, message_of) for item in items]) if items else 0
 
     def reset(self, items: Sequence[Mapping[str, Any]], message_of: MessageOf) -> None:
         """Remove all items and append others, in one transaction.
@@ -118,39 +84,38 @@ class SessionLog:
         """
         events = [event_of(item, message_of) for item in items]
         if not self.is_empty():
-            events.insert(0, _change(CLEARED))
+            events.insert(0, change_of(CLEARED))
         if events:
             self._append(events)
 
     def items(self, limit: int | None = None) -> list[dict[str, Any]]:
         """Return the items in order; with a limit, the last ones."""
-        found: list[dict[str, Any]] = []
-        if limit is None or limit > 0:
-            for item in self.newest_first():
-                found.append(item)
-                if len(found) == limit:
-                    break
-        return found[::-1]
+        if limit is None:
+            return self._all_items()
+        if limit <= 0:
+            return []
+        return list(itertools.islice(map(self._item_of, self._left(page=min(limit + SPARE, PAGE))), limit))[::-1]
 
     def newest_first(self, before: int = NEWEST) -> Iterator[dict[str, Any]]:
         """Iterate over the items from the newest to the oldest, before a sequence number."""
-        return (_item_of(event) for _, event in self._left(before))
+        return map(self._item_of, self._left(before, SPARE))
 
     def replace(
         self, item: Mapping[str, Any], replaces: Callable[[Mapping[str, Any]], bool], message_of: MessageOf
     ) -> None:
         """Append an item, then erase the text of the earlier items for which `replaces` returns true."""
-        earlier = [(one, event) for one, event in self._left() if replaces(_item_of(event))]
+        earlier = [one for one in self._left() if replaces(self._item_of(one))]
         self.add([item], message_of)
-        for one, event in earlier:
-            one.erase(event)
+        for (seq, *_), _ in earlier:
+            (event,) = self._memory.conversations.journal(seq - 1, limit=1)
+            self._memory.conversations.get(event.conversation_id).erase(seq)
 
     def end(self, limit: int) -> SessionEnd:
         """Return the last items, for `replace_end`."""
-        seen = next((event.seq for _, event in self._events()), 0)
-        found = [event for _, event in itertools.islice(self._left(seen + 1), limit + 1)][::-1]
+        seen = next((seq for (seq, *_), _ in self._events(NEWEST, 1)), 0)
+        found = list(itertools.islice(self._left(seen + 1), limit + 1))[::-1]
         last = found[-limit:] if limit > 0 else []
-        return SessionEnd(list(map(_item_of, last)), len(found) <= limit, [event.seq for event in last], seen)
+        return SessionEnd(list(map(self._item_of, last)), len(found) <= limit, [seq for (seq, *_), _ in last], seen)
 
     def replace_end(
         self,
@@ -169,157 +134,128 @@ class SessionLog:
         if not gone:
             return False
         if expired is not None:
-            before = [(event.seq, _item_of(event)) for _, event in self._left(gone[0])][::-1]
+            before = [(one[0][0], self._item_of(one)) for one in self._left(gone[0])][::-1]
             gone = [seq for seq, _ in itertools.takewhile(lambda one: expired(one[1]), before)] + gone
-        change = _change(REPLACED, {AFTER: end.seen, GONE: gone})
+        change = change_of(REPLACED, {AFTER: end.seen, GONE: gone})
         new = [event_of(item, message_of) for item in items]
-        stored = self._append([change, *(replace(one, payload={**one.payload, REPLACES: True}) for one in new)])
-        previous = next((event.seq for _, event in self._events(stored[0].seq)), None)
+        seq = self._append([change, *(replace(one, payload={**one.payload, REPLACES: True}) for one in new)])
+        previous = next((row[0] for row, _ in self._events(seq, 1)), None)
         return previous == end.seen
 
     def pop(self) -> dict[str, Any] | None:
         """Remove the last item and return it; None if there is none."""
         if self.is_empty():
             return None
-        (removal,) = self._append([_change(REMOVED)])
-        return next(self.newest_first(removal.seq), None)
+        return next(self.newest_first(self._append([change_of(REMOVED)])), None)
 
     def clear(self) -> None:
         """Remove all items."""
         if not self.is_empty():
-            self._append([_change(CLEARED)])
+            self._append([change_of(CLEARED)])
 
     def is_empty(self) -> bool:
         """Return whether the session has no items."""
         return next(self.newest_first(), None) is None
 
-    def written_at(self) -> int:
-        """Return when the session was last written to, in UTC milliseconds; 0 if never."""
+    def last_write(self) -> tuple[int, int]:
+        """Return when the session was last written to, in UTC milliseconds, and the event's number; 0 if never."""
         newest = (event for one in self.conversations() for event in one.events(before=NEWEST, limit=1))
-        return next((event.created_at or 0 for event in newest), 0)
+        return next(((event.created_at or 0, event.seq or 0) for event in newest), (0, 0))
 
-    def conversations(self) -> list[Conversation]:
-        """Return the conversations of the session, newest first."""
-        all_of = self._memory.conversations
-        return [all_of.get(info.id) for info in all_of.list(True, chat_id=self._chat_id, limit=PAGE)]
+    def conversations(self) -> Iterator[Conversation]:
+        """Iterate over the conversations of the session, newest first."""
+        all_of, before = self._memory.conversations, None
+        while page := all_of.list(True, chat_id=self._chat_id, limit=SPARE, before=before):
+            yield from (all_of.get(info) for info in page)
+            before = page[-1]
 
-    def _append(self, events: list[Event]) -> list[Event]:
-        if self._active is None or self._active.status is not Status.ACTIVE:
-            self._active = self._memory.conversations.start(chat_id=self._chat_id, resume=True)
-        stored = self._active.append(events)
-        assert isinstance(stored, list)
-        return stored
+    def _all_items(self) -> list[dict[str, Any]]:
+        stored = list(self._events(NEWEST, PAGE))
+        # Mostly nothing was removed, replaced or erased; generators would take as long as reading the rows.
+        items = [one[ITEM] for row, one in stored if ITEM in one and row[1] is None and REPLACES not in one]
+        if len(items) < len(stored):
+            items = list(map(self._item_of, self._left_of(iter(stored))))
+        items.reverse()
+        return items
 
-    def _left(self, before: int = NEWEST) -> Iterator[tuple[Conversation, Event]]:
+    def _append(self, events: list[Event]) -> int:
+        """Append events in one transaction; return the sequence number of the first."""
+        if self._active is not None:
+            with suppress(Conflict, NotFound):  # it has ended, or is ending
+                return _first(self._active.append(events))
+        self._active = self._memory.conversations.start(chat_id=self._chat_id, resume=True)
+        return _first(self._active.append(events))
+
+    def _left(self, before: int = NEWEST, page: int = PAGE) -> Iterator[StoredItem]:
         """Iterate over the events of items that were not removed, from the newest to the oldest."""
+        return self._left_of(self._events(before, page))
+
+    def _left_of(self, events: Iterator[StoredItem]) -> Iterator[StoredItem]:
+        for stored in events:
+            row, payload = stored
+            if CHANGE in payload or REPLACES in payload:
+                yield from self._left_before(itertools.chain([stored], events))
+                return
+            if row[1] is None:  # not erased
+                yield stored
+
+    def _left_before(self, events: Iterator[StoredItem]) -> Iterator[StoredItem]:
+        """Iterate over the events of items that were not removed, if some were."""
         skipped = 0
         gone: set[int] = set()
-        for one, event in self._without_late_replacements(before):
-            what = event.payload.get(CHANGE)
+        for stored in self._without_late_replacements(events):
+            row, payload = stored
+            what = payload.get(CHANGE)
             if what == CLEARED:
                 return
             if what == REMOVED:
                 skipped += 1
             elif what == REPLACED:
-                gone.update(event.payload[GONE])
-            elif event.seq in gone:
+                gone.update(payload[GONE])
+            elif row[0] in gone:
                 continue
             elif skipped:
                 skipped -= 1
-            elif event.erased_at is None:
-                yield one, event
+            elif row[1] is None:  # not erased
+                yield stored
 
-    def _without_late_replacements(self, before: int) -> Iterator[tuple[Conversation, Event]]:
-        """Iterate over events from the newest to the oldest, without replacements before which another event came."""
-        waiting: list[tuple[Conversation, Event]] = []  # the new items of a replacement, and last the replacement
-        for one, event in self._events(before):
-            if waiting and AFTER in waiting[-1][1].payload:
-                if event.seq == waiting[-1][1].payload[AFTER]:
+    def _without_late_replacements(self, events: Iterator[StoredItem]) -> Iterator[StoredItem]:
+        """Iterate over events without the replacements that another event came before."""
+        waiting: list[StoredItem] = []  # the new items of a replacement, and last the replacement
+        for stored in events:
+            payload = stored[1]
+            if waiting and AFTER in waiting[-1][1]:
+                if stored[0][0] == waiting[-1][1][AFTER]:
                     yield from waiting
                 waiting = []
-            if REPLACES in event.payload or AFTER in event.payload:
-                waiting.append((one, event))
+            if REPLACES in payload or AFTER in payload:
+                waiting.append(stored)
                 continue
-            yield from waiting
-            waiting = []
-            yield one, event
+            if waiting:
+                yield from waiting
+                waiting = []
+            yield stored
         yield from waiting
 
-    def _events(self, before: int = NEWEST) -> Iterator[tuple[Conversation, Event]]:
-        """Iterate over all events but markers from the newest to the oldest, each with its conversation."""
-        for one in self.conversations():
-            for event in one.events(before=before):
-                if event.type is not EventType.MARKER:
-                    yield one, event
+    def _item_of(self, stored: StoredItem) -> dict[str, Any]:
+        """Return the item of an event; of a message that was not appended through a session, its role and text."""
+        row, payload = stored
+        if ITEM in payload:
+            item: dict[str, Any] = payload[ITEM]
+            return item
+        if ENCODED in payload:
+            return dict(json.loads(payload[ENCODED]))
+        seq, _, kind, content, _ = row
+        if kind is not None:
+            return {"role": EventType(kind).role, "content": content}
+        (event,) = self._memory.conversations.journal(seq - 1, limit=1)
+        return {"role": event.role, "content": event.content}
+
+    def _events(self, before: int, page: int) -> Iterator[StoredItem]:
+        """Iterate over all events but markers from the newest to the oldest."""
+        return self._memory.conversations.payloads(self._chat_id, before=before, page=page)
 
 
-def _change(what: str, more: Mapping[str, Any] | None = None) -> Event:
-    """Return the event that records a removal."""
-    return Event(type=EventType.MODEL, content=_CONTENT[what], internal=True, payload={CHANGE: what, **(more or {})})
-
-
-def event_of(item: Mapping[str, Any], message_of: MessageOf) -> Event:
-    """Return the event for an item: its text as content, for search and for the page, and the item in the payload.
-
-    Raises NotJson if the item is not a JSON object.
-    """
-    if not isinstance(item, Mapping):
-        raise NotJson(f"an item of a session is a JSON object, not {type(item).__name__}")
-    message, payload = message_of(item), _payload(item)
-    said, kind = _text(message.get("content")).strip(), str(item.get("type") or "item")
-    if _is_tool_result(kind, message.get("content")):
-        payload["origin"] = str(Origin.TOOL)
-        said = said or _text(item.get("output"))
-    elif said and message.get("role") in _TYPES:
-        return Event(type=_TYPES[message["role"]], content=said, payload=payload)
-    elif not said and "name" in item:
-        said = f"[called {item['name']}({_text(item.get('arguments'))})]"
-    content = _storable(said).strip() or f"[{_storable(kind)}]"
-    return Event(type=EventType.MODEL, content=content, internal=True, payload=payload)
-
-
-def _is_tool_result(kind: str, content: object) -> bool:
-    parts = content if isinstance(content, list) else []
-    kinds = [kind, *(str(part.get("type")) for part in parts if isinstance(part, Mapping))]
-    return any(one.endswith(("_output", "_result")) for one in kinds)
-
-
-def _item_of(event: Event) -> dict[str, Any]:
-    """Return the item of an event; of a message that was not appended through a session, its role and text."""
-    if (item := event.payload.get(ITEM)) is not None:
-        return dict(item)
-    if (encoded := event.payload.get(ENCODED)) is not None:
-        return dict(json.loads(encoded))
-    return {"role": event.role, "content": event.content}
-
-
-def _payload(item: Mapping[str, Any]) -> dict[str, Any]:
-    try:
-        encoded = json.dumps(item, allow_nan=False)
-    except (TypeError, ValueError, RecursionError) as error:
-        raise NotJson(f"the item is not JSON: {error}") from None
-    # Lone surrogates are valid JSON but not valid text, so the databases could not store them.
-    return {ENCODED: encoded} if "\\ud" in encoded and _has_surrogate(item) else {ITEM: item}
-
-
-def _has_surrogate(item: Mapping[str, Any]) -> bool:
-    try:
-        json.dumps(item, ensure_ascii=False).encode()
-    except UnicodeEncodeError:
-        return True
-    return False
-
-
-def _text(content: object) -> str:
-    """Return the text of a content: itself, or the texts of its parts."""
-    if isinstance(content, str):
-        return _storable(content)
-    if isinstance(content, Mapping):
-        return _text(content.get("text") or content.get("content"))
-    if isinstance(content, Iterable):
-        return "\n".join(filter(None, map(_text, content)))
-    return ""
-
-
-def _storable(text: str) -> str:
-    return text if text.isascii() and "\0" not in text else text.encode(errors="replace").decode().replace("\0", "")
+def _first(stored: Event | Sequence[Event]) -> int:
+    assert not isinstance(stored, Event)
+    return stored[0].seq

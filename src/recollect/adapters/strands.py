@@ -12,13 +12,13 @@ import os
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import fields
-from functools import lru_cache
 from typing import Any, ParamSpec, TypeVar
 
 from recollect import RecollectError
 from recollect.adapters.byte_entries import ByteEntries
 from recollect.adapters.homes import Opened, in_thread, missing
-from recollect.adapters.session_log import SessionLog, chat_id_of
+from recollect.adapters.session_log import SessionLog
+from recollect.adapters.sessions import SessionLogs, chat_id_of
 
 try:
     import strands.storage.storage
@@ -34,7 +34,6 @@ __all__ = ["SessionRepository", "Storage"]
 P = ParamSpec("P")
 T = TypeVar("T")
 
-LOGS = 64
 FIELDS = {field.name for field in fields(SessionMessage)}
 SESSION, AGENT, MULTI_AGENT, MESSAGE = "session", "agent", "multi_agent", "message"
 
@@ -129,15 +128,15 @@ class SessionRepository(session_repository.SessionRepository):
     `path` is what `recollect.open()` takes: a directory, a path ending in `.db`, or `postgresql://…`; by default
     RECOLLECT_HOME. `agent` and `workspace` select the memory; another agent's sessions are never read.
 
-    Methods raise SessionException if what they change does not exist, and Invalid if the ids are longer than 256
-    characters in total or a state is not JSON.
+    Methods raise SessionException if what they change does not exist or after `close()`, and Invalid if the ids are
+    longer than 256 characters in total or a state is not JSON.
     """
 
     def __init__(
         self, path: str | os.PathLike[str] | None = None, *, agent: str | None = None, workspace: str = "default"
     ) -> None:
         self._opened = Opened(path, agent, workspace)
-        self._log = lru_cache(LOGS)(lambda *parts: SessionLog(self._opened.memory, chat_id_of("strands", *parts)))
+        self._logs = SessionLogs(self._opened)
 
     def create_session(self, session: Session, **kwargs: Any) -> Session:
         """Create a session. Raises SessionException if it exists."""
@@ -233,14 +232,17 @@ class SessionRepository(session_repository.SessionRepository):
         self._opened.close()
 
     def _session(self, session_id: str) -> SessionLog:
-        return self._log(session_id, "", "")
+        return self._opened_log(session_id, "", "")
 
     def _agent(self, session_id: str, agent_id: str) -> SessionLog:
-        return self._log(session_id, AGENT, agent_id)
+        return self._opened_log(session_id, AGENT, agent_id)
 
-    def _add(self, log: SessionLog, kind: str, key: object, record: Mapping[str, Any]) -> None:
+    def _opened_log(self, *parts: str) -> SessionLog:
         if self._opened.closed:
             raise SessionException("the session repository is closed")
+        return self._logs[chat_id_of("strands", *parts)]
+
+    def _add(self, log: SessionLog, kind: str, key: object, record: Mapping[str, Any]) -> None:
         log.add([{"type": kind, "id": key, "record": record}], _said)
 
 
