@@ -23,11 +23,13 @@ OPENING = {
 
 VAULT = {"vault.files": "every file under a vault, for reading and for writing"}
 OTHERS = {
+    "cli.hook_process": "the null device",
     "cli.streams": "the null device",
     "cli.config_files": "configuration files of other programs",
     "cli.connect": "configuration files of other programs",
     "cli.default_home": "which homes are connected",
     "cli.doctor": "configuration files of other programs",
+    "cli.evaluate": "the questions that a user names",
     "cli.fill": "a file of the package",
     "cli.transcripts": "the transcript that a hook names",
     "cli.transfer": "the file that an export or import names",
@@ -36,6 +38,7 @@ OTHERS = {
     "providers.base": "a file of the package",
     "providers.http": "an address",
     "providers.local": "a file of an installed package",
+    "rest.process_memory": "what the system says about this process",
     "rest.transfer": "an upload or download in a temporary folder",
     "storage.named_queries": "files of the package",
     "storage.schema": "files of the package",

@@ -54,7 +54,7 @@ def test_a_class_name_exists_once_and_no_alias_shares_it() -> None:
     aliases: list[tuple[str, str]] = []
     for path in SOURCES:
         tree, where = parsed(path), str(path.relative_to(ROOT))
-        for node in classes(tree) if "adapters" not in path.parts else ():  # named after classes of the frameworks
+        for node in classes(tree):
             places[node.name].append(where)
         assigned = [node for node in tree.body if isinstance(node, ast.Assign)]
         aliases += [(one.id, where) for node in assigned for one in node.targets if isinstance(one, ast.Name)]

@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,9 @@ from hypothesis import strategies as st
 
 import recollect
 from recollect import Answer, Conflict, FixedClock, Home, Invalid, NotFound, Right, Token
+from recollect.access import AlreadyApplied, InProgress
+
+pytestmark = pytest.mark.directory
 
 DAY = 24 * 3_600_000
 
@@ -312,18 +316,53 @@ def test_a_request_under_way_is_a_conflict_until_it_is_done_or_dropped(home: Hom
     assert home.requests.begin("r-1", "abc") == Answer(status=200, body="first")
 
 
-def test_a_request_of_unknown_outcome_is_not_repeated_for_a_day(home: Home, clock: FixedClock) -> None:
-    home.requests.begin("r-1", "abc")
-    home.requests.fail("r-1")
-    home.requests.drop("r-1")
-    home.requests.finish("r-1", 200, "late")
+def test_a_request_of_unknown_outcome_is_executed_again_and_takes_effect_once(home: Home) -> None:
+    mem = home.agent("ana")
     for _ in range(2):
-        with pytest.raises(Conflict, match=r"'r-1' failed.*unknown.*new key"):
-            home.requests.begin("r-1", "abc")
+        assert home.requests.begin("r-1", "abc") is None
+        with suppress(AlreadyApplied), home.requests.executing("r-1"):
+            mem.remember("The kettle is in the kitchen.")
+            mem.remember("The cups are on the shelf.")
+        home.requests.fail("r-1")
     with pytest.raises(Conflict, match="another request"):
         home.requests.begin("r-1", "xyz")
-    clock.advance(DAY + 1)
+    assert len(mem.list()) == 2
+    with home.requests.executing("r-2"):
+        mem.remember("The kettle is in the kitchen.")
+    assert len(mem.list()) == 3
+
+
+def test_a_write_that_was_rolled_back_leaves_no_mark(home: Home) -> None:
+    mem = home.agent("ana")
+    mem.remember("The kettle is in the kitchen.", name="kettle")
+    for _ in range(2):
+        with pytest.raises(Conflict, match="kettle"), home.requests.executing("r-1"):
+            mem.remember("The kettle is on the shelf.", name="kettle")
+    with home.requests.executing("r-1"):
+        mem.remember("The cups are on the shelf.", name="cups")
+
+
+def test_a_request_without_an_answer_is_executed_again_after_a_minute(home: Home, clock: FixedClock) -> None:
     assert home.requests.begin("r-1", "abc") is None
+    clock.advance(59_000)
+    with pytest.raises(InProgress, match="a minute later"):
+        home.requests.begin("r-1", "abc")
+    clock.advance(1_000)
+    assert home.requests.begin("r-1", "abc") is None
+    with pytest.raises(InProgress):
+        home.requests.begin("r-1", "abc")
+    home.requests.finish("r-1", 201, "done")
+    assert home.requests.begin("r-1", "abc") == Answer(status=201, body="done")
+
+
+def test_marks_of_requests_are_removed_after_a_day(home: Home, clock: FixedClock) -> None:
+    mem = home.agent("ana")
+    with home.requests.executing("r-1"):
+        mem.remember("The kettle is in the kitchen.")
+    clock.advance(DAY + 1)
+    home.jobs.run("retain")
+    with home.requests.executing("r-1"):
+        mem.remember("The kettle is in the kitchen.")
 
 
 def test_an_answer_too_long_to_keep_says_so(home: Home) -> None:

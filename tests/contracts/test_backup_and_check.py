@@ -24,6 +24,8 @@ from recollect.config import GitSettings, Settings
 from recollect.search import index
 from recollect.transfer.copying import copy_folder
 
+pytestmark = pytest.mark.directory
+
 
 @pytest.fixture
 def start() -> Iterator[Callable[..., Child]]:
@@ -340,10 +342,10 @@ def test_backups_are_whole_while_others_write(start: Callable[..., Child], locat
             with recollect.open(target) as second:
                 assert second.check().findings == ()
                 entries = [entry for agent in ("ana", "ben") for entry in second.agent(agent).list(limit=100_000)]
-                told = {message[2]: message[3] for message in writer.messages if message[0] == "done"}
-                assert last == len(told)
+                received = {message[2]: message[3] for message in writer.messages if message[0] == "done"}
+                assert last == len(received)
                 # Everything that was acknowledged before the backup began is in it, word for word.
-                assert told.items() <= {entry.id: entry.content_hash for entry in entries}.items()
+                assert received.items() <= {entry.id: entry.content_hash for entry in entries}.items()
                 assert second.agent("ana" if last % 2 == 0 else "ben").recall(word(last))
             for agent in ("ana", "ben"):
                 numbers = sorted(row[1] for row in rows(str(target), "operations", agent))

@@ -183,6 +183,7 @@ def test_bad_input_is_invalid_and_changes_nothing_that_is_there(mem: Memory, loc
     assert refusals(mem, INVALID, lambda: tables(location)) == []
 
 
+@pytest.mark.directory
 @pytest.mark.unprepared
 @pytest.mark.parametrize("what", ["agent", "workspace"])
 def test_an_agent_or_workspace_that_is_no_safe_word_is_invalid_and_creates_nothing(
@@ -198,6 +199,7 @@ def test_an_agent_or_workspace_that_is_no_safe_word_is_invalid_and_creates_nothi
     assert files(tmp_path) == {}
 
 
+@pytest.mark.directory
 def test_emoji_and_other_scripts_are_good_names_of_agents_and_workspaces(location: str) -> None:
     names = ["🦊", "👩🏽‍🚀 crew", "アナ", "žluťoučký kůň", "ana.b-c_d", "_shared", "x" * 64]
     single = location.endswith(".db")
@@ -335,6 +337,7 @@ def test_a_place_without_permission_is_a_config_error_and_stays_as_it_is(tmp_pat
     assert files(closed) == before
 
 
+@pytest.mark.directory
 def test_a_path_in_the_home_of_a_user_who_is_not_there_is_a_config_error(location: str, tmp_path: Path) -> None:
     for name in ("~nosuchuser/memory", "~nosuchuser/memory.db"):
         with pytest.raises(ConfigError, match="names no user of this machine; write the path out"):

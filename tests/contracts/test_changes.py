@@ -129,6 +129,7 @@ def test_changes_give_the_log_in_order_and_page_by_page(mem: Memory) -> None:
     assert mem.last_change() == 4
 
 
+@pytest.mark.directory
 def test_both_logs_together_tell_every_change_once(mem: Memory) -> None:
     mem.remember("one", name="a")
     mem.remember("two", name="b", scope="account")
@@ -145,6 +146,7 @@ def test_changes_refuse_what_is_no_number(mem: Memory, wrong: dict[str, Any]) ->
         mem.changes(**wrong)
 
 
+@pytest.mark.directory
 def test_an_agent_sees_neither_the_changes_nor_the_trash_of_another(home: Home) -> None:
     ana, ben = home.agent("ana"), home.agent("ben")
     ana.remember("the secret of ana", name="a")
@@ -180,6 +182,7 @@ def test_the_trash_shows_what_can_be_restored_newest_first(mem: Memory, clock: F
     assert [one.entry.name for one in mem.trash()] == ["n2", "n3", "n1"]
 
 
+@pytest.mark.directory
 def test_the_trash_is_read_page_by_page_through_both_stores(mem: Memory) -> None:
     for number in range(7):
         mem.remember("x", name=f"n{number}", scope="account" if number % 2 else "workspace")
@@ -237,7 +240,7 @@ def homes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[list[Home]
 
 @given(
     drafts,
-    st.sampled_from(list(Sort)),
+    st.sampled_from([sort for sort in Sort if sort is not Sort.RECALLS]),  # that lists only what was recalled
     st.sampled_from([None, True, False]),
     st.integers(1, 5),
     st.integers(0, 1),
@@ -272,6 +275,7 @@ def test_a_list_in_pages_gives_every_entry_once_and_in_order(
         Sort.UPDATED: lambda entry: (entry.updated_at, entry.id),
         Sort.IMPORTANCE: lambda entry: (entry.importance, entry.id),
         Sort.NAME: lambda entry: entry.name,
+        Sort.RECALLS: lambda entry: (entry.access_count, entry.id),
     }
     named = [entry for entry in found if sort is not Sort.NAME or entry.name is not None]
     assert named == sorted(named, key=keys[sort], reverse=down)
@@ -282,6 +286,7 @@ def test_a_list_in_pages_gives_every_entry_once_and_in_order(
     assert len(found) == len(made)
 
 
+@pytest.mark.directory
 def test_every_database_orders_alike(mem: Memory, clock: FixedClock) -> None:
     for number, name in enumerate(["b", None, "Ä", "a", "🚀", None, "B", "\U0010ffff", "ﬀ"]):
         clock.advance(1)
@@ -327,6 +332,9 @@ def test_filters_work_in_every_order(mem: Memory, clock: FixedClock, sort: Sort)
     second = mem.remember("b", tags=["network"], conversation=conv.id, scope="conversation")
     clock.advance(100)
     third = mem.remember("c", channel="ops", scope="channel", lifetime="long_term")
+    for query in ("net", "network", "c"):  # one order has only entries that were recalled
+        assert mem.recall(query, conversation=conv.id, channel="ops")
+    assert len(mem.accesses(third.id).recalls) == 1
 
     def found(**asked: Any) -> list[str]:
         return sorted(entry.content for entry in pages(mem, 1, sort=sort, **asked))

@@ -15,6 +15,8 @@ from recollect.upkeep import runner, schedule
 from recollect.upkeep.job_run import JobRun
 from recollect.upkeep.schedule import Job
 
+pytestmark = pytest.mark.directory
+
 NO_EMBEDDER = Settings(embedder=EmbedderSettings(kind="none"))
 
 

@@ -56,9 +56,9 @@ def test_an_archive_stands_for_everything_before_the_newest_user_message(
     archive = mem.get(done.archive_name)
     assert (archive.kind, archive.conversation_id, archive.channel_id) == (Kind.ARCHIVE, conv.id, "general")
     (marker,) = markers(conv)
-    told = read_marker(marker)
-    assert (told.archive_name, told.boundary, told.kept, told.folded) == (archive.name, 4, (), 4)
-    assert told.archived_at == archive.created_at
+    received = read_marker(marker)
+    assert (received.archive_name, received.boundary, received.kept, received.folded) == (archive.name, 4, (), 4)
+    assert received.archived_at == archive.created_at
     assert conv.replay() == [
         {"role": "user", "content": archive.content},
         {"role": "user", "content": "question 2"},
@@ -111,8 +111,8 @@ def test_the_newest_user_message_is_kept_and_joins_a_later_compaction(mem: Memor
     assert done is not None
     assert done.folded == 1
     assert said(conv.window()) == ["q1"]
-    told = read_marker(markers(conv)[-1])
-    assert (told.boundary, told.kept) == (3, ())
+    received = read_marker(markers(conv)[-1])
+    assert (received.boundary, received.kept) == (3, ())
     assert "q0" in mem.get(done.archive_name).content
 
 
@@ -469,15 +469,15 @@ def failing(monkeypatch: pytest.MonkeyPatch, name: str) -> Callable[[], None]:
     from recollect.storage.postgres.database import PostgresTransaction
     from recollect.storage.sqlite.transactions import SqliteTransaction
 
-    for kind in (SqliteTransaction, PostgresTransaction):
-        run = kind.run
+    for kind, way in ((SqliteTransaction, "run"), (PostgresTransaction, "run"), (PostgresTransaction, "send")):
+        run = getattr(kind, way)
 
         def broken(self: Any, query: str, run: Any = run, **values: Any) -> Any:
             if query == name:
                 raise Unavailable(f"{name} fails")
             return run(self, query, **values)
 
-        monkeypatch.setattr(kind, "run", broken)
+        monkeypatch.setattr(kind, way, broken)
     return monkeypatch.undo
 
 

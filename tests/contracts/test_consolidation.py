@@ -105,7 +105,7 @@ def foretold(before: dict[str, Entry], changes: Iterable[Change]) -> dict[str, E
     return after
 
 
-def told(run: Run) -> list[tuple[str, str, str]]:
+def received(run: Run) -> list[tuple[str, str, str]]:
     return [(change.what, change.label, change.reason) for change in run.changes]
 
 
@@ -123,7 +123,7 @@ def test_a_relevant_note_that_was_asked_for_four_times_stays_for_good(home: Home
     run = consolidate(home)
     assert mem.get(liked.id).lifetime == "long_term"
     assert run.figures == {"scored": 1, "promoted": 1, "pruned": 0, "merged": 0, "capped": 0}
-    assert told(run) == [("changed", "0:0 liked", "its relevance is 0.70, and it was recalled 4 times")]
+    assert received(run) == [("changed", "0:0 liked", "its relevance is 0.70, and it was recalled 4 times")]
 
 
 def test_three_times_are_not_enough_and_neither_is_a_relevance_of_less_than_0_7(home: Home, mem: Memory) -> None:
@@ -142,9 +142,10 @@ def test_a_note_whose_relevance_fell_below_0_01_leaves(home: Home, mem: Memory, 
     assert contents(mem) == {"0:0 at the border"}
     assert run.figures["pruned"] == 1
     reason = "its relevance fell to 0.0099; it was not used since 2026-01-01"
-    assert told(run) == [("removed", "1:0 below it", reason)]
+    assert received(run) == [("removed", "1:0 below it", reason)]
 
 
+@pytest.mark.directory
 def test_a_note_fades_by_the_hours_since_it_was_asked_for_and_a_channels_note_faster(
     home: Home, mem: Memory, clock: FixedClock
 ) -> None:
@@ -162,7 +163,7 @@ def test_a_note_fades_by_the_hours_since_it_was_asked_for_and_a_channels_note_fa
     clock.advance(300 * HOUR)
     assert consolidate(home).changes == ()
     clock.advance(200 * HOUR)
-    assert told(consolidate(home)) == [
+    assert received(consolidate(home)) == [
         ("removed", "0:0 workspace", "its relevance fell to 0.0072; it was not used since 2026-01-04")
     ]
     assert contents(mem) == {"2:0 account"}
@@ -224,7 +225,7 @@ def test_the_more_important_of_two_notes_takes_the_other_over(home: Home, mem: M
     assert run.figures["merged"] == 1
     gone = f"it says the same as '0:10 at four there is tea' ({kept.id}), which took over its tags and accesses"
     stays = "it took over the tags and accesses of another note that said the same"
-    assert told(run) == [("removed", "0:0 tea at four", gone), ("changed", "0:10 at four there is tea", stays)]
+    assert received(run) == [("removed", "0:0 tea at four", gone), ("changed", "0:10 at four there is tea", stays)]
 
 
 def test_of_two_equally_important_notes_the_older_one_stays(home: Home, mem: Memory) -> None:
@@ -323,6 +324,7 @@ def test_vectors_of_another_model_are_not_compared(location: str, clock: FixedCl
         assert consolidate(home).changes == ()
 
 
+@pytest.mark.directory
 def test_notes_of_different_scopes_and_channels_stay_apart(home: Home, mem: Memory) -> None:
     for scope, channel in (("workspace", None), ("account", None), ("channel", "c1"), ("channel", "c2")):
         mem.remember("0:0 tea", scope=scope, channel=channel)
@@ -507,7 +509,7 @@ def test_a_dry_run_changes_nothing_and_tells_what_the_run_then_does(home: Home, 
     dry = consolidate(home, dry_run=True)
     assert mixed.list() == before
     run = consolidate(home)
-    assert told(dry) == told(run)
+    assert received(dry) == received(run)
     assert run.figures == dry.figures == {"scored": 12, "promoted": 2, "pruned": 2, "merged": 3, "capped": 2}
     assert state(mixed) == foretold({entry.id: replace(entry, updated_at=0) for entry in before}, dry.changes)
     assert home.check().ok
@@ -674,7 +676,7 @@ def test_the_job_does_what_a_plain_model_of_it_does(drafts: list[Note], cap: int
         dry = consolidate(home, dry_run=True)
         run = consolidate(home)
         assert state(mem) == consolidated(list(before.values()), cap)
-        assert told(dry) == told(run)
+        assert received(dry) == received(run)
         assert consolidate(home).changes == ()
         home.jobs.undo(run.id)
         assert state(mem) == before

@@ -117,11 +117,13 @@ def test_without_a_command_the_newest_decisions_and_lessons_are_shown(mem: Memor
         clock.advance(1)
     mem.remember("A decision with many reasons: " + "because of the tide, " * 40, category="decisions")
     found = mem.context("")
-    told = {name: [item.text for item in found.section(name)] for name in ("Relevant Decisions", "Relevant Lessons")}
-    assert told["Relevant Lessons"] == ["Learned: knot 4 slips", "Learned: knot 3 slips"]
-    assert told["Relevant Decisions"][1:] == ["We decided on colour 4", "We decided on colour 3"]
-    assert told["Relevant Decisions"][0].startswith("A decision with many reasons: because of the tide,")
-    assert told["Relevant Decisions"][0].endswith("the …")
+    received = {
+        name: [item.text for item in found.section(name)] for name in ("Relevant Decisions", "Relevant Lessons")
+    }
+    assert received["Relevant Lessons"] == ["Learned: knot 4 slips", "Learned: knot 3 slips"]
+    assert received["Relevant Decisions"][1:] == ["We decided on colour 4", "We decided on colour 3"]
+    assert received["Relevant Decisions"][0].startswith("A decision with many reasons: because of the tide,")
+    assert received["Relevant Decisions"][0].endswith("the …")
     assert mem.context(" \n").text == found.text
     assert [item.text for item in mem.context("which knot").section("Relevant Decisions")] == []
 
@@ -140,8 +142,8 @@ def test_a_task_without_a_box_is_an_open_one_and_one_that_is_ticked_is_not(mem: 
     assert "- [ ] Mend the net before winter (2026-01-01, agent)\n" in mem.context("").text
     clock.advance(1)
     mem.remember_many([recollect.Add(f"plain task {number}", category="tasks") for number in range(25)])
-    told = [item.text for item in mem.context("").section("Open Tasks")]
-    assert told == ["- [ ] order ropes", *(f"[ ] plain task {number}" for number in range(5, 25))]
+    received = [item.text for item in mem.context("").section("Open Tasks")]
+    assert received == ["- [ ] order ropes", *(f"[ ] plain task {number}" for number in range(5, 25))]
 
 
 def test_what_was_said_in_a_conversation_is_no_earlier_session_for_itself(mem: Memory, clock: FixedClock) -> None:
@@ -164,29 +166,29 @@ def test_what_was_said_in_a_conversation_is_no_earlier_session_for_itself(mem: M
 
 
 def test_who_ended_a_session_well_has_nothing_to_recover_from(mem: Memory, clock: FixedClock) -> None:
-    def told(**asked: Any) -> tuple[list[str], bool]:
+    def received(**asked: Any) -> tuple[list[str], bool]:
         found = mem.context("", **asked)
         return [section.name for section in found.sections], found.recovering
 
     ended = mem.conversations.start()
     ended.user("When do we deploy?")
-    assert told() == (["Recovering previous session"], True)
+    assert received() == (["Recovering previous session"], True)
     clock.advance(1)
     mem.remember("Stopped at the gate", category="handoffs")  # left in the middle of it
-    assert told() == (["Last Session", "Recovering previous session"], True)
+    assert received() == (["Last Session", "Recovering previous session"], True)
     ended.end()
-    assert told() == (["Last Session"], False)
+    assert received() == (["Last Session"], False)
     clock.advance(1)
     another = mem.conversations.start()
     another.user("One thing more: at ten?")
     another.end()  # which leaves a hand-off by itself
-    assert told() == (["Last Session"], False)
+    assert received() == (["Last Session"], False)
     assert mem.recover() is not None
     clock.advance(1)
     crashed = mem.conversations.start()
     crashed.user("Are the ropes there?")
-    assert told() == (["Last Session", "Recovering previous session"], True)
-    assert told(conversation=crashed.id) == (["Last Session"], False)
+    assert received() == (["Last Session", "Recovering previous session"], True)
+    assert received(conversation=crashed.id) == (["Last Session"], False)
 
 
 def test_without_anything_to_say_the_block_is_empty(mem: Memory) -> None:
@@ -414,12 +416,12 @@ def test_whatever_an_entry_holds_the_block_reads_back_as_it_was_built(
         for section, (name, items) in zip(built.sections, found, strict=True):
             assert len(items) == len(section.items)
             for item, shown in zip(section.items, items, strict=True):
-                told = item.text
+                received = item.text
                 if name == "Earlier Conversations":
-                    speaker, _, told = shown.partition(": ")
+                    speaker, _, received = shown.partition(": ")
                     assert item.event_id is not None
                     assert words(speaker.removesuffix("…")) in words(item.speaker)
-                    assert words(told).startswith(words(item.text))
+                    assert words(received).startswith(words(item.text))
                     continue
                 if name in (*LISTED, "Relevant Notes", "Last Session"):
                     read = ORIGIN.fullmatch(shown)
@@ -428,8 +430,8 @@ def test_whatever_an_entry_holds_the_block_reads_back_as_it_was_built(
                     assert words(read[3].removesuffix("…")) in words(mem.get(item.entry_id).source)
                     shown = read[1]
                 if name in (*LISTED[:2], "Relevant Notes") and item.name:
-                    told = f"{item.name}: {told}"
-                assert words(shown) == words(told)
+                    received = f"{item.name}: {received}"
+                assert words(shown) == words(received)
         outline = [line for line in mem.orient("deploy", budget=1_000_000).markdown.splitlines() if line[:1] == "#"]
         mine = [line for line in outline if line.removeprefix("## ") in HEADINGS]
         assert mine == [f"## {section.name}" for section in built.sections]
@@ -537,6 +539,7 @@ def wide(location: str, clock: FixedClock) -> Iterator[Home]:
         yield opened
 
 
+@pytest.mark.directory
 @pytest.mark.parametrize("command", ["", "deploy"])
 def test_a_context_has_the_entries_of_every_scope_that_its_caller_reaches(wide: Home, command: str) -> None:
     ana, ben, shared = wide.agent("ana"), wide.agent("ben"), wide.agent("_shared")
@@ -585,6 +588,7 @@ def test_a_context_has_the_entries_of_every_scope_that_its_caller_reaches(wide: 
     assert "private" not in oriented
 
 
+@pytest.mark.directory
 def test_notes_of_other_agents_are_in_no_context(home: Home) -> None:
     ana, ben = home.agent("ana"), home.agent("ben")
     talk = ana.conversations.start()
@@ -598,6 +602,7 @@ def test_notes_of_other_agents_are_in_no_context(home: Home) -> None:
             assert ben.context(command, conversation=within).text == ""
 
 
+@pytest.mark.directory
 def test_notes_leave_before_everything_else_when_the_budget_is_too_small(mem: Memory) -> None:
     mem.remember("The user deploys with one word", scope="account")
     mem.remember("Learned: never deploy on a Friday", category="lessons")
@@ -686,6 +691,7 @@ def test_the_project_stands_once_in_a_context(home: Home, command: str) -> None:
         assert mem.context(command).text.count("Boats and ropes") == 1
 
 
+@pytest.mark.directory
 def test_the_vault_shows_the_project_and_takes_in_edits_of_it(location: str, tmp_path: Path) -> None:
     file = tmp_path / "notes" / "_project.md"
     with recollect.open(location, vault=tmp_path / "notes") as home:

@@ -12,7 +12,7 @@ from crash.evidence import raw, rows, tables
 from dialogue import call, said, talk, use_tool
 
 import recollect
-from recollect import Conflict, Denied, FixedClock, Home, Invalid, Memory, NotFound, RecollectError
+from recollect import Conflict, Corrupt, Denied, FixedClock, Home, Invalid, Memory, NotFound, RecollectError
 from recollect.engine import conversations
 from recollect.model.history import Event, EventType, Lane, Status
 from recollect.storage import history
@@ -431,6 +431,38 @@ def test_words_are_found_inside_the_conversation_only(mem: Memory) -> None:
     assert conv.find("basalt") == []
 
 
+# Payloads of a chat
+
+
+def test_the_payloads_of_a_chat_are_read_newest_first_from_all_its_conversations(home: Home) -> None:
+    mem, other = home.agent("ana"), home.agent("ben")
+    for number in range(2):
+        conv = mem.conversations.start(chat_id="c")
+        conv.append([Event(type=EventType.USER, content="said", payload={"n": f"{number}{n}"}) for n in range(3)])
+        conv.end()
+    mem.conversations.start(chat_id="another").user("not of this chat")
+    other.conversations.start(chat_id="c").append(Event(type=EventType.USER, content="x", payload={"n": "ben's"}))
+    for page in (1, 2, 1_000):
+        found = list(mem.conversations.payloads("c", page=page))
+        assert [payload["n"] for _, payload in found] == ["12", "11", "10", "02", "01", "00"]
+    earlier = mem.conversations.payloads("c", before=found[1][0][0])
+    assert [payload["n"] for _, payload in earlier] == ["10", "02", "01", "00"]
+    assert list(mem.conversations.payloads("none")) == []
+    (((_, _, kind, content, _), payload),) = mem.conversations.payloads("another")
+    assert (kind, content, payload) == ("UserMsg", "not of this chat", {})
+
+
+@pytest.mark.parametrize("damage", ["{", "1,2", "[]", "1", "null"])
+def test_a_payload_that_cannot_be_read_is_named(home: Home, location: str, damage: str) -> None:
+    home.agent("ana").conversations.start(chat_id="c").user("a")
+    home.agent("ana").conversations.start(chat_id="c", resume=True).user("b")
+    home.close()
+    with raw(location, "ana") as run:
+        run(f"UPDATE events SET payload = '{damage}' WHERE seq = 2 AND agent = 'ana'")
+    with pytest.raises(Corrupt, match="event 2 of the journal cannot be read"):
+        list(home.agent("ana").conversations.payloads("c"))
+
+
 # The chain
 
 
@@ -468,21 +500,21 @@ def test_the_check_proves_the_chain(home: Home, location: str) -> None:
 
 def test_a_client_that_posts_its_whole_list_again_adds_only_the_new_tail(mem: Memory) -> None:
     conv = mem.conversations.start()
-    told = messages("a", "b", "a", "b", "c", "d")
+    received = messages("a", "b", "a", "b", "c", "d")
     for length in (1, 2, 2, 3, 5, 5, 6):
-        conv.extend([{"role": "system", "content": "You are kind."}, *told[:length]])
-        assert said(list(conv.events())) == [one["content"] for one in told[:length]]
-    assert conv.extend(told) == []
+        conv.extend([{"role": "system", "content": "You are kind."}, *received[:length]])
+        assert said(list(conv.events())) == [one["content"] for one in received[:length]]
+    assert conv.extend(received) == []
 
 
 def test_a_trimmed_list_and_a_stale_one_add_nothing_that_is_known(mem: Memory) -> None:
     conv = mem.conversations.start()
-    told = messages(*"abcdefgh")
-    conv.extend(told)
-    assert conv.extend(told[4:]) == []
-    assert conv.extend(told[:3]) == []
-    assert conv.extend(told[2:5]) == []
-    longer = [*told[6:], *messages("i", "j")]
+    received = messages(*"abcdefgh")
+    conv.extend(received)
+    assert conv.extend(received[4:]) == []
+    assert conv.extend(received[:3]) == []
+    assert conv.extend(received[2:5]) == []
+    longer = [*received[6:], *messages("i", "j")]
     assert said(conv.extend(longer)) == ["i", "j"]
     assert conv.extend([]) == []
     assert said(list(conv.events())) == [*"abcdefghij"]
@@ -501,7 +533,7 @@ def test_a_list_with_an_edited_message_loses_nothing_and_is_known_from_then_on(m
 
 def test_tools_are_part_of_the_list(mem: Memory) -> None:
     conv = mem.conversations.start()
-    told: list[dict[str, Any]] = [
+    received: list[dict[str, Any]] = [
         {"role": "user", "content": [{"type": "text", "text": "Which pier?"}, {"type": "image_url", "image_url": {}}]},
         {"role": "assistant", "content": None, "tool_calls": [call("c1"), call("c2")]},
         {"role": "tool", "tool_call_id": "c1", "content": "7"},
@@ -509,9 +541,9 @@ def test_tools_are_part_of_the_list(mem: Memory) -> None:
         {"role": "assistant", "content": "Seven or eight."},
     ]
     for length in (2, 3, 5, 5):
-        conv.extend(told[:length])
+        conv.extend(received[:length])
     assert said(list(conv.events())) == ["Which pier?", "", "7", "8", "Seven or eight."]
-    edited = [*told[:3], {"role": "tool", "tool_call_id": "c2", "content": "9"}, told[4]]
+    edited = [*received[:3], {"role": "tool", "tool_call_id": "c2", "content": "9"}, received[4]]
     for _ in range(2):
         conv.extend(edited)
     assert said(list(conv.events()))[5:] == ["", "7", "9", "Seven or eight."]
@@ -532,7 +564,7 @@ def test_what_else_happens_in_the_lane_does_not_disturb_the_list(mem: Memory) ->
 
 def test_a_message_keeps_that_it_is_internal_and_when_it_was(mem: Memory, clock: FixedClock) -> None:
     conv = mem.conversations.start()
-    told: list[dict[str, Any]] = [
+    received: list[dict[str, Any]] = [
         {"role": "user", "content": "a", "created_at": 5_000},
         {"role": "assistant", "content": "thinking", "internal": True, "timestamp": "1970-01-01T00:00:06Z"},
         {"role": "assistant", "content": "b", "at": 7_000, "internal": False},
@@ -540,8 +572,8 @@ def test_a_message_keeps_that_it_is_internal_and_when_it_was(mem: Memory, clock:
         {"role": "user", "content": "nudge", "internal": True},
     ]
     for length in (1, 2, 2, 4, 5, 5):
-        conv.extend(told[:length])
-        assert said(list(conv.events())) == [one["content"] for one in told[:length]]
+        conv.extend(received[:length])
+        assert said(list(conv.events())) == [one["content"] for one in received[:length]]
     assert [(one.created_at, one.internal) for one in conv.events()] == [
         (5_000, False),
         (6_000, True),
@@ -550,9 +582,9 @@ def test_a_message_keeps_that_it_is_internal_and_when_it_was(mem: Memory, clock:
         (clock.now(), True),
     ]
     conv.user("a nudge of somebody else", internal=True)
-    assert conv.extend(told) == []
-    assert conv.extend([one for one in told if not one.get("internal")]) == []
-    assert said(conv.extend([*told, {"role": "user", "content": "d"}])) == ["d"]
+    assert conv.extend(received) == []
+    assert conv.extend([one for one in received if not one.get("internal")]) == []
+    assert said(conv.extend([*received, {"role": "user", "content": "d"}])) == ["d"]
     for wrong in ("soon", 7.5, True):
         with pytest.raises(Invalid):
             conv.extend([{"role": "user", "content": "e", "timestamp": wrong}])
@@ -574,38 +606,40 @@ def test_of_a_long_lane_only_the_end_is_read_and_what_is_new_is_the_same(
                 ]
             )
             for _ in range(6):
-                told = [event for event in conv.events() if not event.internal]
-                start, size = numbers.randrange(len(told) + 1), numbers.randrange(1, 6)
-                texts = [event.content for event in told[start : start + size]]  # a part of it, and perhaps more
+                received = [event for event in conv.events() if not event.internal]
+                start, size = numbers.randrange(len(received) + 1), numbers.randrange(1, 6)
+                texts = [event.content for event in received[start : start + size]]  # a part of it, and perhaps more
                 texts += [numbers.choice("aabc") for _ in range(numbers.randrange(3))]
-                expected = conversations.new_part(told, [Event(type=EventType.USER, content=text) for text in texts])
+                expected = conversations.new_part(
+                    received, [Event(type=EventType.USER, content=text) for text in texts]
+                )
                 added = conv.extend({"role": "user", "content": text} for text in texts)
-                assert said(added) == [event.content for event in expected], (said(told), texts)
+                assert said(added) == [event.content for event in expected], (said(received), texts)
 
 
 def test_a_list_that_stands_long_before_the_end_is_known(mem: Memory) -> None:
     conv = mem.conversations.start()
-    told = messages(*(f"message {number}" for number in range(120)))
-    conv.extend(told)
-    assert conv.extend(told[10:14]) == []
-    assert said(conv.extend([*told[10:14], {"role": "user", "content": "new"}])) == [
-        *(one["content"] for one in told[10:14]),
+    received = messages(*(f"message {number}" for number in range(120)))
+    conv.extend(received)
+    assert conv.extend(received[10:14]) == []
+    assert said(conv.extend([*received[10:14], {"role": "user", "content": "new"}])) == [
+        *(one["content"] for one in received[10:14]),
         "new",
     ]
-    edited = [*told[:3], {"role": "user", "content": "edited"}]
+    edited = [*received[:3], {"role": "user", "content": "edited"}]
     assert said(conv.extend(edited)) == ["edited"]
 
 
 def test_messages_of_other_programs_are_understood(mem: Memory) -> None:
     conv = mem.conversations.start()
-    told: list[dict[str, Any]] = [
+    received: list[dict[str, Any]] = [
         {"role": "developer", "content": "Be kind."},
         {"role": "user", "text": "hello", "name": "Marta"},
         {"role": "assistant", "content": ""},
         {"role": "agent", "text": "hi"},
     ]
-    conv.extend(told)
-    assert conv.extend(told) == []
+    conv.extend(received)
+    assert conv.extend(received) == []
     assert [(one.role, one.content, one.speaker) for one in conv.events()] == [
         ("user", "hello", "Marta"),
         ("assistant", "hi", None),
@@ -639,7 +673,7 @@ def test_a_list_that_is_no_list_of_messages_is_refused_whole(tmp_path: Any, give
 def test_homes_that_post_the_same_list_at_once_append_it_once(location: str) -> None:
     with recollect.open(location) as first:
         conv = first.agent("ana").conversations.start()
-        told = messages(*(f"message {number}" for number in range(30)))
+        received = messages(*(f"message {number}" for number in range(30)))
         failed: list[BaseException] = []
 
         def post() -> None:
@@ -647,7 +681,7 @@ def test_homes_that_post_the_same_list_at_once_append_it_once(location: str) -> 
                 with recollect.open(location) as home:
                     mine = home.agent("ana").conversations.get(conv.id)
                     for length in range(2, 31, 4):
-                        mine.extend(told[:length])
+                        mine.extend(received[:length])
             except BaseException as error:
                 failed.append(error)
 
@@ -657,7 +691,7 @@ def test_homes_that_post_the_same_list_at_once_append_it_once(location: str) -> 
         for thread in threads:
             thread.join()
         assert failed == []
-        assert said(list(conv.events())) == [one["content"] for one in told]
+        assert said(list(conv.events())) == [one["content"] for one in received]
         assert first.check().findings == ()
 
 
@@ -690,9 +724,9 @@ def test_homes_that_append_at_once_leave_one_chain_and_nothing_after_the_end(loc
         for thread in threads:
             thread.join()
         assert failed == []
-        told = [event.hash for event in conv.events() if event.type is EventType.USER]
-        assert sorted(told) == sorted(acknowledged)
-        assert ended.chunks == len(told)
+        received = [event.hash for event in conv.events() if event.type is EventType.USER]
+        assert sorted(received) == sorted(acknowledged)
+        assert ended.chunks == len(received)
         assert first.check().findings == ()
 
 

@@ -15,6 +15,8 @@ from recollect import Denied, FixedClock, Home
 from recollect.conversation import Conversation
 from recollect.memory import Memory
 
+pytestmark = pytest.mark.directory
+
 SECRET = "The granite password is hunter2qz."
 
 

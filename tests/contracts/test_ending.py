@@ -180,8 +180,8 @@ def test_a_rule_that_was_said_in_a_session_reaches_the_next_one_once(
     conv.assistant("Understood: from now on I use pnpm, never npm.")
     talk(conv, 4)
     conv.end()
-    told = mem.context("install lodash with the package manager", profile=profile).text
-    assert told.count("use pnpm, never npm") == 1
+    received = mem.context("install lodash with the package manager", profile=profile).text
+    assert received.count("use pnpm, never npm") == 1
     for other in beside(home, location):
         assert "pnpm" not in other.context("install lodash with the package manager", profile=profile).text
 
@@ -272,7 +272,7 @@ def test_a_chunk_is_a_users_turn_with_what_followed_it() -> None:
         event(4, EventType.MODEL, "a0"),
         event(5, EventType.USER, "q1"),
     ]
-    assert [(text, told[0].seq, told[-1].seq) for text, told in chunks(events)] == [
+    assert [(text, received[0].seq, received[-1].seq) for text, received in chunks(events)] == [
         ("Agent: Welcome.", 1, 1),
         ("User: q0\nSystem: Be short.\nAgent: a0", 2, 4),
         ("User: q1", 5, 5),
@@ -289,7 +289,7 @@ def test_a_long_turn_is_split_at_the_ends_of_sentences_and_tools_stay_together()
         event(5, EventType.MODEL, "z" * 5_000),
     ]
     made = chunks(events)
-    assert [(told[0].seq, told[-1].seq) for _, told in made] == [
+    assert [(received[0].seq, received[-1].seq) for _, received in made] == [
         (1, 1),
         (1, 1),
         (1, 4),
@@ -304,7 +304,7 @@ def test_a_long_turn_is_split_at_the_ends_of_sentences_and_tools_stay_together()
     for text, _ in made[:2]:
         assert text.endswith("quay.")
         assert len(text) <= CHUNK
-    together = next(text for text, told in made if told[-1].seq == 4)
+    together = next(text for text, received in made if received[-1].seq == 4)
     assert '[called search({"place": "quay"})]' in together
     assert "x" * 1_900 in together
     assert "y" * 1_900 in together
@@ -400,8 +400,8 @@ STEPS = [
 def failing(monkeypatch: pytest.MonkeyPatch, name: str, time: int) -> Callable[[], None]:
     """Make a query fail when it is run for that time; the function that comes back mends it."""
     seen = 0
-    for kind in (SqliteTransaction, PostgresTransaction):
-        run = kind.run
+    for kind, way in ((SqliteTransaction, "run"), (PostgresTransaction, "run"), (PostgresTransaction, "send")):
+        run = getattr(kind, way)
 
         def broken(self: Any, query: str, run: Any = run, **values: Any) -> Any:
             nonlocal seen
@@ -410,7 +410,7 @@ def failing(monkeypatch: pytest.MonkeyPatch, name: str, time: int) -> Callable[[
                 raise Unavailable(f"{name} fails")
             return run(self, query, **values)
 
-        monkeypatch.setattr(kind, "run", broken)
+        monkeypatch.setattr(kind, way, broken)
     return monkeypatch.undo
 
 

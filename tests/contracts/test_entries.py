@@ -14,6 +14,7 @@ from recollect import Add, Category, FixedClock, Home, Invalid, Kind, Lifetime, 
 NEW_YEAR_2026 = 1_767_225_600_000
 
 
+@pytest.mark.directory
 def test_every_field_given_to_remember_comes_back_the_same_also_after_reopening(location: str, home: Home) -> None:
     written = home.agent("ana").remember(
         "Deploys go out on Tuesdays.\n\tNever on Fridays — “ever”. 🚀 日本語",
@@ -213,6 +214,7 @@ def test_an_entry_that_is_not_there_is_not_found(mem: Memory) -> None:
     assert mem.list() == []
 
 
+@pytest.mark.directory
 @pytest.mark.unprepared
 def test_opening_and_reading_create_nothing(location: str, tmp_path: Path) -> None:
     with recollect.open(location) as home:
@@ -232,6 +234,7 @@ def test_many_entries_are_remembered_in_the_order_given(mem: Memory) -> None:
     assert [entry.content for entry in mem.list(limit=2_000)] == [f"note {number}" for number in range(1_202, -1, -1)]
 
 
+@pytest.mark.directory
 def test_entries_of_the_account_among_many_come_back_in_the_order_given(mem: Memory) -> None:
     made = mem.remember_many([Add("a", scope="account"), Add("b"), Add("c", scope="account"), Add("d")])
     assert [entry.content for entry in made] == ["a", "b", "c", "d"]
@@ -247,6 +250,7 @@ def test_of_many_entries_none_is_written_when_one_is_wrong(mem: Memory) -> None:
     assert mem.list() == []
 
 
+@pytest.mark.directory
 def test_of_many_entries_over_both_scopes_none_is_written_when_a_name_is_taken(mem: Memory) -> None:
     mem.remember("w", name="in the workspace")
     mem.remember("a", name="in the account", scope="account")
@@ -280,6 +284,7 @@ def test_entries_are_listed_newest_first_by_when_they_were_made(mem: Memory, clo
     assert [entry.content for entry in mem.list()] == ["fourth", "third", "second", "first, rewritten"]
 
 
+@pytest.mark.directory
 def test_paging_by_the_last_entry_visits_every_entry_once_although_all_have_the_same_time(mem: Memory) -> None:
     mem.remember_many(Add(f"note {number}", scope="account" if number % 3 else "workspace") for number in range(25))
     everything = [f"note {number}" for number in range(24, -1, -1)]
@@ -310,6 +315,7 @@ def test_the_limit_of_a_list_may_be_nothing_or_more_than_there_is(mem: Memory) -
             mem.list(limit=wrong)  # type: ignore[arg-type]
 
 
+@pytest.mark.directory
 def test_lists_are_narrowed_by_kind_category_scope_and_source(mem: Memory) -> None:
     mem.apply(Add("a", kind="archive", source="system"))
     mem.apply(Add("b", category="tasks", source="user"))
@@ -395,6 +401,7 @@ def test_a_tag_that_only_looks_like_another_never_shortens_a_page(mem: Memory) -
 # Scopes and places
 
 
+@pytest.mark.directory
 def test_entries_of_the_account_are_the_same_in_every_workspace_of_the_agent(location: str, home: Home) -> None:
     if location.endswith(".db"):
         mine = home.agent("ana")
@@ -425,6 +432,7 @@ def test_in_a_directory_the_account_has_a_file_of_its_own(tmp_path: Path) -> Non
         (tmp_path / "home" / "workspaces" / "red" / "memory.db").stat()
 
 
+@pytest.mark.directory
 def test_names_are_one_namespace_over_workspace_and_account(mem: Memory) -> None:
     wide = mem.remember("of the account", name="wide", scope="account")
     mem.apply(recollect.Alias("wide", "broad"))
@@ -447,6 +455,7 @@ def test_names_are_one_namespace_over_workspace_and_account(mem: Memory) -> None
     assert len(mem.list()) == 3
 
 
+@pytest.mark.directory
 @pytest.mark.parametrize("verb", ["remember", "rename", "restore"])
 def test_of_two_at_once_who_want_one_name_in_workspace_and_account_one_gets_it(home: Home, verb: str) -> None:
     def bind(scope: str, name: str, target: str) -> str:
@@ -501,6 +510,7 @@ def test_another_workspace_may_have_a_name_that_the_account_has(wide_location: s
         assert home.agent("ana", "ship").get("port").content == "of the account"
 
 
+@pytest.mark.directory
 def test_an_alias_stays_where_it_is_when_moving_it_is_refused(mem: Memory) -> None:
     mem.remember("of the account", name="wide", scope="account")
     mem.remember("of the workspace", name="narrow")
@@ -512,6 +522,7 @@ def test_an_alias_stays_where_it_is_when_moving_it_is_refused(mem: Memory) -> No
         assert mem.get(other).aliases == ()
 
 
+@pytest.mark.directory
 def test_a_restored_entry_takes_no_name_that_the_other_scope_has_meanwhile(mem: Memory) -> None:
     old = mem.remember("of the workspace", name="port")
     mem.apply(recollect.Alias("port", "harbour"))
@@ -526,6 +537,7 @@ def test_a_restored_entry_takes_no_name_that_the_other_scope_has_meanwhile(mem: 
     assert mem.get("harbour").content == "of the account, too"
 
 
+@pytest.mark.directory
 def test_an_alias_moves_between_scopes_as_it_moves_within_one(mem: Memory) -> None:
     mem.remember("of the account", name="wide", scope="account")
     mem.remember("of the workspace", name="narrow")

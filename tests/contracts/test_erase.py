@@ -240,13 +240,14 @@ def test_text_that_another_entry_shares_stays_and_is_reported(mem: Memory, locat
     mem.forget(trashed.id)
     entry = mem.remember("the launch code is eight zeros in a row")
     receipt = mem.forget(entry.id, erase=True)
-    told = [line for line in receipt.remaining if "contains some of the same words" in line]
-    assert [line.split()[1] for line in told] == sorted([twin.id, trashed.id])
+    received = [line for line in receipt.remaining if "contains some of the same words" in line]
+    assert [line.split()[1] for line in received] == sorted([twin.id, trashed.id])
     assert mem.get(twin.id).content == "the launch code is eight zeros in a row"
     assert [hit.entry.id for hit in mem.recall("launch code")] == [twin.id]
     assert mem.restore(trashed.id).content == trashed.content
 
 
+@pytest.mark.directory
 def test_another_agents_memory_stays_as_it_is_and_the_receipt_does_not_tell_of_it(home: Home, location: str) -> None:
     ana, ben = home.agent("ana"), home.agent("ben")
     theirs = ben.remember("the launch code is eight zeros in a row", name="code")
@@ -341,8 +342,8 @@ def test_a_rare_word_that_a_conversation_holds_as_well_is_reported_and_left_alon
     home.agent("ben").remember(f"mine is {token(9)}")
     entry = mem.remember(f"password: {rare}, and not {token(9)}")
     receipt = mem.forget(entry.id, erase=True)
-    told = [line for line in receipt.remaining if "only the erased text had" in line]
-    assert told == ["1 row of the table events with a word that only the erased text had: not changed"]
+    received = [line for line in receipt.remaining if "only the erased text had" in line]
+    assert received == ["1 row of the table events with a word that only the erased text had: not changed"]
     assert rare not in str(receipt)
     assert [event.content for event in talk.events()] == [f"the password is {rare}"]
     assert left_of([token(9)], in_tables(location)) == [token(9)]  # it is ben's, and none of ana's business
@@ -358,6 +359,7 @@ def test_bytes_that_are_left_in_the_file_are_reported(tmp_path: Path, monkeypatc
     assert any("outside of any row" in line for line in receipt.remaining)
 
 
+@pytest.mark.directory
 def test_entries_of_the_account_are_erased_from_where_they_are(home: Home, location: str) -> None:
     mem = home.agent("ana")
     mem.remember("a note of the workspace")
@@ -528,10 +530,10 @@ def test_the_error_of_a_job_that_quotes_an_erased_entry_is_blanked(
             monkeypatch.setattr(module, "JOBS", (failing_job(f"again {token(7)}"),))
         home.jobs.run("age")
         receipt = mem.forget("password", erase=True)
-        told = [str(one.error) for one in (*home.jobs.runs(), *home.jobs.status())]
-        assert not [one for one in told if token(7) in one]
+        received = [str(one.error) for one in (*home.jobs.runs(), *home.jobs.status())]
+        assert not [one for one in received if token(7) in one]
         assert [run.error for run in home.jobs.runs() if "disk" in str(run.error)] == kept
-        assert any("[erased]" in one for one in told)
+        assert any("[erased]" in one for one in received)
         assert [one.removed for one in receipt.removed if one.place == "errors of jobs"] >= [3]
         assert not [line for line in receipt.remaining if "table job" in line]
 

@@ -20,7 +20,7 @@ from recollect.search import index
 from recollect.transfer import restoring
 
 SECRET = "zqhunterbb"
-TOLD = f"the database password is {SECRET}, keep it for the migration"
+RECEIVED = f"the database password is {SECRET}, keep it for the migration"
 DECISION = f"We decided to rotate {SECRET} every week."
 
 
@@ -62,7 +62,7 @@ def talk(mem: Memory) -> tuple[Conversation, recollect.Event]:
     conv = mem.conversations.start()
     conv.user("we plan the move to the new harbour office")
     conv.assistant("We decided to move on a Tuesday because the quay is quiet then.")
-    pasted = conv.user(TOLD)
+    pasted = conv.user(RECEIVED)
     conv.assistant("Noted, the lighthouse migration can start.")
     conv.user("which crane do we rent?")
     conv.assistant("We will use the yellow crane.")
@@ -202,6 +202,7 @@ def test_the_record_of_a_compaction_is_not_erased_by_itself(mem: Memory) -> None
         conv.erase(marker)
 
 
+@pytest.mark.directory
 def test_another_agent_and_another_workspace_keep_the_same_words(location: str, home: Home, mem: Memory) -> None:
     conv, pasted = talk(mem)
     others = [home.agent("eva")]
@@ -270,12 +271,12 @@ def test_a_client_that_sends_an_erased_message_again_does_not_bring_it_back(mem:
     conv = mem.conversations.start()
     messages = [
         {"role": "user", "content": "good morning"},
-        {"role": "user", "content": TOLD},
+        {"role": "user", "content": RECEIVED},
         {"role": "assistant", "content": "noted"},
     ]
     send = conv.extend if way == "extend" else conv.save
     send(messages)
-    pasted = next(event for event in conv.events() if event.content == TOLD)
+    pasted = next(event for event in conv.events() if event.content == RECEIVED)
     conv.erase(pasted)
     send(messages)
     send([*messages, {"role": "user", "content": "and now?"}])
@@ -360,7 +361,7 @@ def test_the_newest_turns_of_a_running_conversation_are_erased_while_another_pro
     location: str, home: Home, mem: Memory
 ) -> None:
     conv = mem.conversations.start()
-    conv.user(TOLD)
+    conv.user(RECEIVED)
     erased = set()
     program = [sys.executable, "-c", APPENDING, location, conv.id]
     with subprocess.Popen(program, stdout=subprocess.PIPE, text=True) as child:
@@ -484,7 +485,7 @@ def test_what_a_model_made_of_a_turn_is_made_again_without_it(location: str, clo
     with recollect.open(location, model=Writing(), clock=clock) as home:
         mem = home.agent("ana")
         conv = mem.conversations.start()
-        pasted = conv.user(TOLD)
+        pasted = conv.user(RECEIVED)
         conv.assistant("Noted, the lighthouse migration can start.")
         conv.user("what next?")
         conv.compact()
@@ -535,6 +536,7 @@ def test_an_import_of_an_older_export_does_not_bring_an_erased_turn_back(
     assert SECRET not in str(in_tables(location))
 
 
+@pytest.mark.directory
 def test_the_files_of_a_vault_lose_it_and_its_git_history_is_reported(
     location: str, tmp_path: Path, clock: FixedClock
 ) -> None:

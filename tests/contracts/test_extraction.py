@@ -50,12 +50,12 @@ def test_a_short_conversation_gives_its_decisions_and_lessons(home: Home, mem: M
 
 def test_what_the_user_states_is_extracted_with_its_origin_and_turn(home: Home, mem: Memory) -> None:
     conv = mem.conversations.start()
-    told = conv.user("Good morning. Never push to main directly.")
+    received = conv.user("Good morning. Never push to main directly.")
     conv.assistant("OK.")
     run = home.jobs.run("extract")
     (rule,) = mem.list(category="decisions")
     assert (rule.content, rule.origin) == ("Never push to main directly.", Origin.USER)
-    assert rule.evidence == (f"event:{conv.id}:{told.id}",)
+    assert rule.evidence == (f"event:{conv.id}:{received.id}",)
     assert [change.reason for change in run.changes] == [f"the user stated it in the conversation {conv.ref_code}"]
 
 
@@ -144,13 +144,13 @@ def test_a_conversation_gives_more_than_ten_decisions_while_it_goes_on(home: Hom
 
 
 def test_what_is_read_late_has_the_time_of_its_conversation(home: Home, mem: Memory, clock: FixedClock) -> None:
-    told = clock.now()
+    received = clock.now()
     said(mem.conversations.start(), DECISION, *(f"Answer {number}." for number in range(20)))
     clock.advance(12 * 3_600_000)
     home.jobs.run("extract")
     clock.advance(20 * 3_600_000)
     home.jobs.run("age")
-    assert {entry.created_at for entry in mem.list(kind=Kind.NOTE)} == {told}
+    assert {entry.created_at for entry in mem.list(kind=Kind.NOTE)} == {received}
     assert len(notes(mem)) == 3
 
 

@@ -59,6 +59,7 @@ def test_threads_are_copied_pruned_and_deleted_with_their_writes(mem: Memory) ->
     assert mem.graphs.get("t", "") == (checkpoint("2"), [])
 
 
+@pytest.mark.directory
 def test_neither_another_agent_nor_another_workspace_reads_or_changes_them(home: Home, location: str) -> None:
     mine = home.agent("ana")
     fill(mine)

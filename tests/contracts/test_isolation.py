@@ -141,9 +141,9 @@ def _assigned(nodes: list[Node]) -> bool:
     return any(item[:2] == ["agent", "="] for item in split(nodes, ","))
 
 
-@pytest.mark.parametrize("name", [name for name in queries() if not name.startswith("admin.")])
-def test_every_named_query_binds_the_agent(name: str) -> None:
-    assert problems(queries()[name]) == []
+def test_every_named_query_binds_the_agent() -> None:
+    found = {name: problems(sql) for name, sql in queries().items() if not name.startswith("admin.")}
+    assert {name: wrong for name, wrong in found.items() if wrong} == {}
 
 
 def test_the_tables_and_the_queries_are_all_known_to_the_check() -> None:
@@ -299,7 +299,8 @@ def test_run_by_another_agent_every_query_finds_and_changes_nothing(
                 before = rows_of_ben(tx)
                 assert all(before.values())
                 found = tx.all(name, **given)
-                assert found in ([], [(0,)], [(None,)]), name
+                # No row, or the one row of an aggregate over none.
+                assert found in ([], [(0,)], [(None,)], [(None, None)]), name
                 assert rows_of_ben(tx) == before, name
                 raise Undone
 

@@ -137,6 +137,7 @@ def test_a_second_run_changes_nothing(opened: Open) -> None:
     assert [run.id for run in home.jobs.runs()] == [second.id, first.id]
 
 
+@pytest.mark.directory
 @pytest.mark.unprepared
 def test_status_tells_how_a_job_stands(opened: Open, clock: FixedClock) -> None:
     def work(shift: JobRun, store: Store) -> None:
@@ -258,6 +259,7 @@ def test_a_run_that_is_going_on_cannot_be_undone(opened: Open) -> None:
     assert home.jobs.undo(run.id).figures == {"undone": 0}
 
 
+@pytest.mark.directory
 def test_what_is_not_there_is_said_so(opened: Open) -> None:
     home = opened(counted("age", []))
     home.agent("ana").remember("hello")
@@ -497,10 +499,10 @@ def test_several_processes_run_a_due_job_once(start: Callable[..., Child], locat
     those = [start(upkeepers.run_due_and_note, location, str(log), 5) for _ in range(4)]
     for child in those:
         child.go()
-    told = [message[1] for child in those for message in child.rest() if message[0] == "ran"]
+    received = [message[1] for child in those for message in child.rest() if message[0] == "ran"]
     assert [child.failure for child in those if child.failure] == []
-    assert sorted(told) == ["age", "retain", "vacuum"]
-    assert sorted(line.split()[0] for line in log.read_text(encoding="utf-8").splitlines()) == sorted(told)
+    assert sorted(received) == ["age", "retain", "vacuum"]
+    assert sorted(line.split()[0] for line in log.read_text(encoding="utf-8").splitlines()) == sorted(received)
 
 
 def test_requesting_a_job_that_is_running_reports_that(opened: Open) -> None:
@@ -672,6 +674,7 @@ def test_with_nothing_due_a_look_takes_a_few_queries_and_no_write(
     assert (sorted(many), writes) == (sorted(few), [])
 
 
+@pytest.mark.directory
 @pytest.mark.unprepared
 def test_where_nothing_is_stored_nothing_is_made(opened: Open) -> None:
     ran: list[str] = []
@@ -762,9 +765,9 @@ def test_a_job_runs_in_every_workspace_and_in_the_account(opened: Open) -> None:
 
     only = home.jobs.run("consolidate", workspace="work", dry_run=True)
     assert {change.where for change in only.changes} == {"work/ben"}
-    told: list[str] = []
-    run = home.jobs.run("consolidate", progress=told.append)
-    assert sorted(told) == ["account", "default", "work"]
+    received: list[str] = []
+    run = home.jobs.run("consolidate", progress=received.append)
+    assert sorted(received) == ["account", "default", "work"]
     assert {change.where for change in run.changes} == {"account/ana", "default/ana", "work/ben"}
     assert run.figures == {"merged": 2, "dropped": 3, "kept": 2}
     (known,) = home.jobs.runs()

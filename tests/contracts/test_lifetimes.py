@@ -27,6 +27,7 @@ def passing(mem: Memory, content: str, **options: object) -> Entry:
 # What a note is
 
 
+@pytest.mark.directory
 def test_a_note_is_long_term_with_a_name_or_without_one(mem: Memory) -> None:
     made = [
         mem.remember("plain"),
@@ -264,6 +265,7 @@ def test_what_an_undo_brought_back_stays(home: Home, mem: Memory, clock: FixedCl
     assert len(mem.list()) == 3
 
 
+@pytest.mark.directory
 def test_shelved_notes_that_were_brought_back_are_not_shelved_again(home: Home, mem: Memory, clock: FixedClock) -> None:
     notes = [mem.remember(f"Lesson {number}", category="lessons") for number in range(33)]
     run = home.jobs.run("shelve")
@@ -273,6 +275,7 @@ def test_shelved_notes_that_were_brought_back_are_not_shelved_again(home: Home, 
     assert {entry.id for entry in mem.list()} == {note.id for note in notes}
 
 
+@pytest.mark.directory
 def test_notes_of_a_crowded_category_are_all_recalled_after_a_year_of_upkeep(
     home: Home, mem: Memory, clock: FixedClock
 ) -> None:
@@ -296,6 +299,7 @@ def test_a_setting_lets_the_schedule_shelve_every_note(location: str, clock: Fix
 # The trash
 
 
+@pytest.mark.directory
 def test_what_a_job_removed_keeps_its_text_until_a_person_empties_the_trash(
     home: Home, mem: Memory, clock: FixedClock
 ) -> None:
@@ -337,6 +341,7 @@ def test_emptying_the_trash_leaves_living_entries_and_other_agents_alone(home: H
     assert {entry.name for entry in ana.list()} == {"kept", "back"}
 
 
+@pytest.mark.directory
 def test_emptying_a_trash_that_is_not_there_makes_nothing(home: Home, mem: Memory) -> None:
     before = home.workspaces()
     assert mem.empty_trash() == 0

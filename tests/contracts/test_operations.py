@@ -506,6 +506,7 @@ def test_an_upsert_makes_knowledge_and_then_rewrites_it(mem: Memory, clock: Fixe
     assert [revision.operation for revision in mem.history("deploy day")] == ["add", "write", "write"]
 
 
+@pytest.mark.directory
 def test_an_upsert_finds_its_entry_by_alias_in_the_account_too(mem: Memory) -> None:
     made = mem.remember("Tuesday", name="deploy day", scope="account")
     mem.apply(Alias("deploy day", "release day"))
@@ -561,3 +562,30 @@ def test_all_of_this_leaves_a_memory_that_is_in_order(home: Home) -> None:
     mem.forget("n5", erase=True)
     report = home.check()
     assert (report.ok, report.findings, report.entries, report.operations) == (True, (), 4, 14)
+
+
+def test_many_entries_at_once_are_stored_and_logged_as_one_by_one(home: Home) -> None:
+    drafts = [
+        Add("The office is in Lisbon.", at=5),
+        Add("Ana owns the deploy.", name="deploy", tags=["ops"], category="decisions", importance=0.0),
+        Add("It rains until Friday.", context="weather", source="web", evidence=["import:notes"]),
+        Add("A summary.", kind="chunk", lifetime="mid_term", first_event=1, last_event=2),
+    ]
+    singly, together = home.agent("ana"), home.agent("ben")
+    for draft in drafts:
+        singly.apply(draft)
+    together.remember_many(drafts)
+    assert logged_entries(together) == logged_entries(singly)
+    assert home.check().findings == ()
+
+
+def logged_entries(mem: Memory) -> list[tuple[dict[str, object], dict[str, object]]]:
+    """The entries and what the log says of them, without what differs from one write to the next."""
+    differing = ("id", "created_at", "updated_at", "valid_until")
+    return [
+        (
+            {name: getattr(mem.get(one.entry_id), name) for name in recollect.Entry.__slots__ if name not in differing},
+            {name: value for name, value in one.after.items() if name not in differing},
+        )
+        for one in mem.changes()
+    ]

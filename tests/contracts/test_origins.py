@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -46,9 +47,9 @@ def test_a_chunk_has_the_least_trusted_origin_of_its_turns_and_names_them(mem: M
     conv.end()
     chunks = sorted(mem.list(kind=Kind.CHUNK), key=lambda entry: entry.first_event or 0)
     assert [entry.origin for entry in chunks] == [Origin.AGENT, Origin.TOOL, Origin.USER]
-    told = [(plain, answer), (asked, called, result), (alone,)]
+    received = [(plain, answer), (asked, called, result), (alone,)]
     assert [entry.evidence for entry in chunks] == [
-        tuple(f"event:{conv.id}:{event.id}" for event in events) for events in told
+        tuple(f"event:{conv.id}:{event.id}" for event in events) for events in received
     ]
 
 
@@ -196,6 +197,7 @@ def test_a_source_never_stands_in_for_an_origin(mem: Memory) -> None:
     assert "- Deploys are on Mondays (2026-01-01, agent)" in mem.context("deploys").text.splitlines()
 
 
+@pytest.mark.directory
 def test_a_profile_leaves_out_what_is_less_trusted(location: str, clock: FixedClock) -> None:
     settings = Settings.read(environ={})
     settings = replace(settings, profiles={**settings.profiles, "own": Profile(min_origin=Origin.AGENT, decisions=9)})
@@ -222,46 +224,49 @@ def test_an_unknown_origin_of_a_profile_is_refused(tmp_path: Path) -> None:
         Settings.read({}, file)
 
 
-@pytest.mark.parametrize("old", list(Origin))
-@pytest.mark.parametrize("new", list(Origin))
-def test_nothing_supersedes_what_is_more_trusted(mem: Memory, clock: FixedClock, old: Origin, new: Origin) -> None:
-    mem.remember("We deploy on Tuesdays", name="deploy day", origin=old)
-    clock.advance(DAY)
-    allowed = list(Origin).index(new) <= list(Origin).index(old)
-    for supersede in (
-        lambda: mem.supersede("deploy day", "We deploy on Wednesdays", origin=new),
-        lambda: mem.remember("We deploy on Fridays", supersedes="deploy day", origin=new),
-    ):
-        if allowed:
-            assert supersede().origin is new
-            mem.restore("deploy day")
-        else:
-            with pytest.raises(Denied):
-                supersede()
-        assert mem.get("deploy day").content == "We deploy on Tuesdays"
-        assert mem.get("deploy day").origin is old
+PAIRS = [(old, new) for old in Origin for new in Origin]
 
 
-@pytest.mark.parametrize("old", list(Origin))
-@pytest.mark.parametrize("new", list(Origin))
-def test_no_other_content_takes_the_place_of_what_is_more_trusted(
-    mem: Memory, clock: FixedClock, old: Origin, new: Origin
-) -> None:
-    allowed = list(Origin).index(new) <= list(Origin).index(old)
-    for name, replace_content in {
-        "by upsert": lambda: mem.upsert("by upsert", "We deploy on Wednesdays", origin=new),
-        "by write": lambda: mem.apply(Write("by write", content="We deploy on Wednesdays", origin=new)),
-    }.items():
-        note = mem.remember("We deploy on Tuesdays", name=name, origin=old)
+def is_allowed(old: Origin, new: Origin) -> bool:
+    return list(Origin).index(new) <= list(Origin).index(old)
+
+
+def test_nothing_supersedes_what_is_more_trusted(mem: Memory, clock: FixedClock) -> None:
+    for old, new in PAIRS:
+        name = f"{new} over {old}"
+        mem.remember("We deploy on Tuesdays", name=name, origin=old)
         clock.advance(DAY)
-        if allowed:
-            assert (replace_content().origin, mem.get(name).content) == (new, "We deploy on Wednesdays")
-        else:
-            with pytest.raises(Denied, match="cannot supersede"):
-                replace_content()
-            assert mem.get(name) == note
-    former = [entry.origin for entry in mem.list(include_past=True) if entry.superseded_by]
-    assert former == ([old] if allowed else [])
+        for change in (
+            partial(mem.supersede, name, "We deploy on Wednesdays", origin=new),
+            partial(mem.remember, "We deploy on Fridays", supersedes=name, origin=new),
+        ):
+            if is_allowed(old, new):
+                assert change().origin is new
+                mem.restore(name)
+            else:
+                with pytest.raises(Denied):
+                    change()
+            assert mem.get(name).content == "We deploy on Tuesdays"
+            assert mem.get(name).origin is old
+
+
+def test_no_other_content_takes_the_place_of_what_is_more_trusted(mem: Memory, clock: FixedClock) -> None:
+    for old, new in PAIRS:
+        upserted, written, content = f"{new} over {old}", f"{new} over {old}, written", "We deploy on Wednesdays"
+        for name, change in {
+            upserted: partial(mem.upsert, upserted, content, origin=new),
+            written: partial(mem.apply, Write(written, content=content, origin=new)),
+        }.items():
+            note = mem.remember("We deploy on Tuesdays", name=name, origin=old)
+            clock.advance(DAY)
+            if is_allowed(old, new):
+                assert (change().origin, mem.get(name).content) == (new, content)
+            else:
+                with pytest.raises(Denied, match="cannot supersede"):
+                    change()
+                assert mem.get(name) == note
+    former = [entry.origin for entry in mem.list(include_past=True, limit=1_000) if entry.superseded_by]
+    assert sorted(former) == sorted(old for old, new in PAIRS if is_allowed(old, new))
 
 
 def test_an_agent_upserts_its_own_notes_and_confirms_those_of_the_user(mem: Memory) -> None:

@@ -16,6 +16,8 @@ from recollect.clock import FixedClock
 from recollect.storage.postgres import schemas
 from recollect.storage.schema import Migration, migrations
 
+pytestmark = pytest.mark.directory
+
 
 @pytest.fixture
 def other(location: str, clock: FixedClock) -> Iterator[Home]:

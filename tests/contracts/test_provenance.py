@@ -103,6 +103,7 @@ def test_depth_and_size_are_limited_and_the_tree_says_what_is_left_out(mem: Memo
     assert wide.left_out == 300 - SIZE + 1
 
 
+@pytest.mark.directory
 def test_nothing_of_another_agent_or_workspace_is_shown(home: Home, mem: Memory) -> None:
     bob = home.agent("bob")
     secret = bob.remember("The vault code is 4711", name="code")
@@ -127,6 +128,7 @@ def test_a_shared_entry_is_shown_without_the_turns_behind_it(home: Home, mem: Me
     assert turn.text == "We deploy on Tuesdays"
 
 
+@pytest.mark.directory
 def test_another_workspace_shows_nothing_of_this_one(home: Home, mem: Memory, location: str) -> None:
     conv = mem.conversations.start()
     said = conv.user("We deploy on Tuesdays")

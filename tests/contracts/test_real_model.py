@@ -15,6 +15,7 @@ import recollect
 from recollect import Settings, Unavailable
 from recollect.config import ConversationSettings, EmbedderSettings, ModelSettings
 from recollect.engine.summarising import Folding, SummaryTurn, close, fold
+from recollect.evaluation import Question, evaluate
 from recollect.model.working import SummaryDocument
 from recollect.providers.base import complete, json_object
 from recollect.providers.openai import OpenAIModel
@@ -78,9 +79,9 @@ def model() -> Iterator[OpenAIModel]:
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as server:
         assert server.stdin
         assert server.stdout
-        told = next((line for line in server.stdout if line.startswith(b"listening on ")), b"")
-        assert told, f"the server ended with {server.wait()}"
-        yield OpenAIModel(base_url=told.split()[-1].decode() + "/v1", model="smollm2", timeout=300)
+        received = next((line for line in server.stdout if line.startswith(b"listening on ")), b"")
+        assert received, f"the server ended with {server.wait()}"
+        yield OpenAIModel(base_url=received.split()[-1].decode() + "/v1", model="smollm2", timeout=300)
         server.kill()
 
 
@@ -164,3 +165,24 @@ def test_a_conversation_is_compacted_and_ended_by_a_real_model(model: OpenAIMode
         assert ended.summary
         assert ended.decisions
         assert home.check().ok
+
+
+def test_an_evaluation_scores_the_answers_of_a_real_model(model: OpenAIModel, tmp_path: Path) -> None:
+    settings = Settings(embedder=EmbedderSettings(kind="none"))
+    with recollect.open(tmp_path / "memory.db", model=model, settings=settings) as home:
+        mem = home.agent("ana")
+        for talk in TALKS:
+            conv = mem.conversations.start()
+            conv.user(talk[0])
+            conv.assistant(talk[1])
+        questions = [
+            Question(text="Who repairs the crane on pier four?", answers=("Rui",)),
+            Question(text="Which database do we use?", answers=("PostgreSQL",)),
+        ]
+        scores = {one.prompt: one for one in evaluate(mem, questions, budgets=(300,), answers=True)}
+    assert scores["context"].held.mean == 1.0
+    for one in scores.values():
+        assert one.f1
+        assert one.exact
+        assert 0.0 <= one.exact.mean <= one.f1.mean <= 1.0
+    assert scores["no memory"].held.mean == 0.0

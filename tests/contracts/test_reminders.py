@@ -248,6 +248,7 @@ def test_a_cancelled_reminder_is_gone(reminders: Reminders, clock: FixedClock) -
     assert not reminders.cancel(done)
 
 
+@pytest.mark.directory
 @pytest.mark.unprepared
 def test_what_is_not_there_is_answered_with_no_and_nothing_is_made(location: str) -> None:
     with recollect.open(location) as home:
@@ -308,10 +309,10 @@ def test_a_jump_ahead_delivers_each_once(reminders: Reminders, store: Store, clo
     for day in range(5):
         reminders.add(f"{day}d", f"day {day}")
     clock.advance(3_650 * DAY)
-    told: list[str] = []
-    assert deliver_due(store, clock, lambda one: told.append(one.message)) == 5
-    assert told == ["day 0", "day 1", "day 2", "day 3", "day 4"]
-    assert deliver_due(store, clock, lambda one: told.append(one.message)) == 0
+    received: list[str] = []
+    assert deliver_due(store, clock, lambda one: received.append(one.message)) == 5
+    assert received == ["day 0", "day 1", "day 2", "day 3", "day 4"]
+    assert deliver_due(store, clock, lambda one: received.append(one.message)) == 0
 
 
 # Delivery by a callback
@@ -321,9 +322,9 @@ def test_everything_due_is_handed_over_oldest_first(reminders: Reminders, store:
     for number in range(70):
         reminders.add(f"{number}s", f"number {number}")
     clock.advance(68 * SECOND)
-    told: list[Reminder] = []
-    assert deliver_due(store, clock, told.append) == 69
-    assert [one.message for one in told] == [f"number {number}" for number in range(69)]
+    received: list[Reminder] = []
+    assert deliver_due(store, clock, received.append) == 69
+    assert [one.message for one in received] == [f"number {number}" for number in range(69)]
     assert [one.message for one in reminders.list()] == ["number 69"]
 
 
@@ -340,20 +341,20 @@ def test_what_fails_is_logged_and_comes_again_and_the_rest_goes_on(
         reminders.add("0s", f"bad {number}")
     reminders.add("1s", "good")
     clock.advance(SECOND)
-    told: list[str] = []
+    received: list[str] = []
 
     def callback(reminder: Reminder) -> None:
-        told.append(reminder.message)
+        received.append(reminder.message)
         if reminder.message.startswith("bad"):
             raise ValueError("nobody at home")
 
     with caplog.at_level(logging.WARNING):
         assert deliver_due(store, clock, callback) == 1
-    assert len(told) == 41  # each once, and those that fail do not keep the last one waiting
+    assert len(received) == 41  # each once, and those that fail do not keep the last one waiting
     assert "nobody at home" in caplog.text
     assert [one.message for one in reminders.due(100)] == [f"bad {number}" for number in range(40)]
-    told.clear()
-    assert deliver_due(store, clock, lambda one: told.append(one.message)) == 40
+    received.clear()
+    assert deliver_due(store, clock, lambda one: received.append(one.message)) == 40
 
 
 def test_a_callback_that_ends_the_process_gives_the_rest_back(
@@ -376,17 +377,17 @@ def test_slow_callbacks_lose_no_claim_and_deliver_nothing_twice(
 ) -> None:
     for number in range(6):
         reminders.add("0s", f"number {number}")
-    told: list[str] = []
+    received: list[str] = []
 
     def callback(reminder: Reminder) -> None:
-        told.append(reminder.message)
+        received.append(reminder.message)
         clock.advance(3 * MINUTE)
         if reminder.message == "number 1":  # six minutes have passed: another process takes what has expired
             other = Reminders(store, clock)
-            told.extend(f"other {one.message}" for one in other.claim(2) if other.deliver(one))
+            received.extend(f"other {one.message}" for one in other.claim(2) if other.deliver(one))
 
     assert deliver_due(store, clock, callback) == 4
-    assert told == ["number 0", "number 1", "other number 2", "other number 3", "number 4", "number 5"]
+    assert received == ["number 0", "number 1", "other number 2", "other number 3", "number 4", "number 5"]
     assert reminders.list() == []
 
 
@@ -398,18 +399,18 @@ def test_many_threads_claim_each_reminder_once(location: str, clock: FixedClock)
         reminders = Reminders(rows_of(home), clock)
         for number in range(40):
             reminders.add("0s", f"number {number}")
-        told: list[str] = []
+        received: list[str] = []
 
         def work() -> None:
             store = Store(rows_of(home).database, "ana")
-            deliver_due(store, clock, lambda one: told.append(one.message))
+            deliver_due(store, clock, lambda one: received.append(one.message))
 
         threads = [threading.Thread(target=work) for _ in range(6)]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
-        assert sorted(told) == sorted(f"number {number}" for number in range(40))
+        assert sorted(received) == sorted(f"number {number}" for number in range(40))
         assert reminders.list() == []
 
 
@@ -426,9 +427,9 @@ def test_several_processes_deliver_each_reminder_once(start: Callable[..., Child
     those = [start(upkeepers.be_reminded, location) for _ in range(4)]
     for child in those:
         child.go()
-    told = [message[1] for child in those for message in child.rest() if message[0] == "told"]
+    received = [message[1] for child in those for message in child.rest() if message[0] == "told"]
     assert [child.failure for child in those if child.failure] == []
-    assert sorted(told) == sorted(f"number {number}" for number in range(60))
+    assert sorted(received) == sorted(f"number {number}" for number in range(60))
 
 
 def test_a_process_that_dies_between_claim_and_delivery_delivers_later(
@@ -443,12 +444,12 @@ def test_a_process_that_dies_between_claim_and_delivery_delivers_later(
     assert [child.next("told")[1] for _ in range(2)] == ["number 0", "number 1"]
     child.kill()
     with recollect.open(location) as home:
-        told: list[str] = []
+        received: list[str] = []
         soon, later = FixedClock(SystemClock().now()), FixedClock(SystemClock().now() + 5 * MINUTE)
-        assert deliver_due(rows_of(home), soon, lambda one: told.append(one.message)) == 0
-        assert deliver_due(rows_of(home), later, lambda one: told.append(one.message)) == 2
-        assert told == ["number 1", "number 2"]
-        assert deliver_due(rows_of(home), later, lambda one: told.append(one.message)) == 0
+        assert deliver_due(rows_of(home), soon, lambda one: received.append(one.message)) == 0
+        assert deliver_due(rows_of(home), later, lambda one: received.append(one.message)) == 2
+        assert received == ["number 1", "number 2"]
+        assert deliver_due(rows_of(home), later, lambda one: received.append(one.message)) == 0
 
 
 def test_lists_come_in_pages_and_each_reminder_once(reminders: Reminders) -> None:

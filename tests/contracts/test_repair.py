@@ -204,6 +204,7 @@ def test_a_damaged_entry_is_rewritten_from_a_log_that_proves_it(home: Home, fill
     assert home.check().findings == ()
 
 
+@pytest.mark.directory
 @FILE
 def test_what_the_row_alone_knows_survives_the_mending(home: Home, filled: Memory, location: str) -> None:
     damage(

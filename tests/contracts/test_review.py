@@ -446,6 +446,7 @@ def test_another_agent_or_workspace_sees_no_pair(home: Home, mem: Memory, clock:
     assert [other.review.list(include_resolved=True) for other in others(home)] in ([[]], [[], []])
 
 
+@pytest.mark.directory
 def test_pairs_of_the_account_are_listed_with_the_others_page_by_page(
     home: Home, mem: Memory, clock: FixedClock
 ) -> None:
@@ -558,3 +559,20 @@ def test_a_correction_in_another_language_is_found_among_notes_that_share_only_f
     assert {frozenset((pair.older.content, pair.newer.content)) for pair in mem.review.list()} >= {
         frozenset((older, newer))
     }
+
+
+def test_a_pair_whose_entries_were_both_kept_is_opened_again(home: Home) -> None:
+    mem = home.agent("ana")
+    mem.remember("We deploy on Tuesdays", at=1_000_000)
+    mem.remember("We deploy on Wednesdays")
+    home.jobs.run("review")
+    (pair,) = mem.review.list()
+    mem.review.resolve(pair, "both")
+    assert mem.review.list() == []
+    with pytest.raises(NotFound):
+        home.agent("ben").review.reopen(pair)
+    assert mem.review.reopen(pair) == pair
+    assert mem.review.list() == [pair]
+    mem.review.resolve(pair, "newer")
+    with pytest.raises(Conflict, match="restore"):
+        mem.review.reopen(pair)

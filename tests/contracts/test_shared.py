@@ -9,6 +9,8 @@ import recollect
 from recollect import Add, FixedClock, Home, Memory, NotFound, Remove, Rename, Write
 from recollect.memory import SHARED
 
+pytestmark = pytest.mark.directory
+
 MODES = ("keyword", "vector", "hybrid")
 
 

@@ -30,6 +30,7 @@ def in_one_store(folder: Path, clock: FixedClock, *notes: str | Add) -> list[tup
         return scores(home.agent("ana"))
 
 
+@pytest.mark.directory
 def test_the_account_and_the_workspace_are_measured_together(
     mem: Memory, clock: FixedClock, tmp_path_factory: pytest.TempPathFactory
 ) -> None:

@@ -148,6 +148,7 @@ def test_every_mode_records_and_nothing_else_does(location: str) -> None:
         assert stored(mem) == 3
 
 
+@pytest.mark.directory
 def test_hits_of_the_account_are_recorded_where_they_live(home: Home, mem: Memory) -> None:
     mem.remember("I like apples", scope="account")
     mem.remember("apple pie")
@@ -239,6 +240,7 @@ def test_signals_that_cannot_be_written_are_dropped_and_logged(
     assert stored(mem) == 0
 
 
+@pytest.mark.directory
 def test_one_store_that_fails_does_not_keep_the_others_from_theirs(
     home: Home, mem: Memory, location: str, impatient: None, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -308,6 +310,7 @@ def test_recalls_of_many_threads_are_all_recorded(home: Home, mem: Memory) -> No
     assert mem.get("apple").access_count == 80
 
 
+@pytest.mark.directory
 @pytest.mark.unprepared
 @pytest.mark.parametrize("workspace", ["default", "project"])
 def test_a_workspace_that_was_deleted_stays_deleted(home: Home, location: str, workspace: str) -> None:

@@ -229,6 +229,7 @@ def test_remember_can_supersede(mem: Memory) -> None:
     assert (mem.get(old.id).superseded_by, new.name, new.category) == (new.id, "package manager", "decisions")
 
 
+@pytest.mark.directory
 def test_nothing_supersedes_across_the_account_and_a_workspace(mem: Memory, home: Home) -> None:
     here = mem.remember("We use npm", name="package manager")
     everywhere = mem.remember("I like tabs", name="indentation", scope="account")
@@ -284,6 +285,7 @@ def test_recall_leaves_out_what_is_less_trusted(mem: Memory) -> None:
     assert contents(mem.recall("door", min_origin="agent")) == ["The user says that the door is red"]
 
 
+@pytest.mark.directory
 def test_a_context_and_the_vault_hold_what_is_current(mem: Memory, clock: FixedClock) -> None:
     mem.remember("We deploy on Tuesdays", name="deploy day", category="decisions")
     mem.remember("- [ ] tell the team about Tuesdays", name="team", category="tasks")

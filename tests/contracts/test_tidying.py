@@ -145,6 +145,7 @@ def test_age_clears_nothing_of_another_agent(home: Home, mem: Memory, clock: Fix
     assert [entry.content for entry in mem.list()] == ["in a talk of ana"]
 
 
+@pytest.mark.directory
 def test_the_last_report_stays_when_the_account_or_an_earlier_workspace_appears(
     location: str, clock: FixedClock
 ) -> None:
@@ -321,6 +322,7 @@ def test_vacuum_gives_back_the_space_of_what_was_removed(home: Home, mem: Memory
 # The five steps
 
 
+@pytest.mark.directory
 def test_the_five_steps_run_in_order_and_give_six_figures(
     home: Home, mem: Memory, clock: FixedClock, tmp_path: Path
 ) -> None:

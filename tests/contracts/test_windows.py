@@ -133,6 +133,7 @@ def test_a_skill_without_a_name_is_refused(tmp_path: Path, skills: Any) -> None:
         home.agent("ana").conversations.start().messages(skills=skills)
 
 
+@pytest.mark.directory
 def test_identity_files_are_read_from_the_agents_folder_in_the_vault(location: str, tmp_path: Path) -> None:
     vault = tmp_path / "vault"
     for agent in ("ana", "ben"):

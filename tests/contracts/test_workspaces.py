@@ -1,4 +1,4 @@
-"""Deleting a workspace: nothing of it is left, and nothing else goes with it."""
+"""Where workspaces are stored, and deleting one: nothing of it is left, and nothing else goes with it."""
 
 from pathlib import Path
 
@@ -26,3 +26,21 @@ def test_a_file_with_tokens_is_not_deleted_as_a_workspace(tmp_path: Path) -> Non
         home.tokens.revoke(token.id)
         home.delete_workspace("default")
         assert home.agent("ana").list() == []
+
+
+@pytest.mark.parametrize("location", ["memory.db", "home"])
+def test_a_relative_location_and_vault_stay_where_they_were_when_the_working_directory_changes(
+    location: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before, after = tmp_path / "before", tmp_path / "after"
+    before.mkdir()
+    after.mkdir()
+    monkeypatch.chdir(before)
+    with recollect.open(location, vault="vault") as home:
+        home.agent("ana").remember("We deploy on Tuesdays", name="deploys", category="decisions")
+        monkeypatch.chdir(after)
+        home.agent("ben").remember("Ben was here")
+        home.flush()
+        assert home.agent("ana").get("deploys").content == "We deploy on Tuesdays"
+        assert "We deploy on Tuesdays" in (before / "vault/ana/decisions.md").read_text()
+    assert list(after.iterdir()) == []

@@ -8,7 +8,10 @@ import contextlib
 import os
 import random
 import resource
+import signal
+import threading
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from multiprocessing.connection import Connection
 
 import apsw
@@ -17,6 +20,8 @@ from crash.faulty_disk import FaultyDisk
 from crash.model import Step, fact, word
 
 import recollect
+from recollect import Memory
+from recollect.access import Requests
 from recollect.search import bm25, index  # noqa: F401 - the same, for numpy
 from recollect.storage.postgres import database as postgres  # noqa: F401 - the same
 from recollect.storage.sqlite import database  # noqa: F401 - the same
@@ -100,6 +105,23 @@ def write_until_killed(pipe: Connection, location: str, first: int, seed: int, t
     """Write without end. Small numbers make the index flush and merge often."""
     index.TAIL, index.FAN = tail, fan
     tell(pipe, recollect.open(location).agent("ana"), endless(first, seed))
+
+
+def write_from_threads_until_killed(pipe: Connection, location: str, first: int, threads: int) -> None:
+    """Write notes from many threads without end; a note is told after its write has returned."""
+    home, one_at_a_time = recollect.open(location), threading.Lock()
+
+    def write(thread: int) -> None:
+        mem = home.agent("ana" if thread % 2 else "ben")
+        for number in range(10**9):
+            note = fact(first + thread, number)
+            identity = mem.remember(note).id
+            with one_at_a_time:
+                pipe.send(("done", mem.agent, identity, note))
+
+    with ThreadPoolExecutor(threads) as pool:
+        for one in [pool.submit(write, thread) for thread in range(threads)]:
+            one.result()
 
 
 def write_on_a_faulty_disk(pipe: Connection, location: str, first: int, fault: str, moment: int, seed: int) -> None:
@@ -209,3 +231,19 @@ def add_until_killed(pipe: Connection, location: str, agents: list[str]) -> None
     for key in range(1, 10**9):
         entry = home.agent(agents[key % len(agents)]).remember(fact(key, 0))
         pipe.send(("done", Step("add", key, fact(key, 0)), entry.id, entry.content_hash))
+
+
+def serve_until_killed_by_a_request(pipe: Connection, location: str, committed: bool) -> None:
+    """Serve, and end with SIGKILL in the first request with a key: before it writes, or between commit and response."""
+    from surfaces.server import serving
+
+    def die(*_: object, **__: object) -> None:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    if committed:
+        Requests.finish = die  # type: ignore[method-assign]
+    else:
+        Memory.remember = die  # type: ignore[method-assign, assignment]
+    with serving(recollect.open(location)) as server:
+        pipe.send(("done", server.url))
+        pipe.recv()

@@ -33,11 +33,11 @@ def talk_until_killed(pipe: Connection, location: str, seed: float, tail: int) -
         kind = rng.choice(["user", "assistant", "tools", "tools", "many", "compact", "compact", "end"])
         pipe.send(("doing", kind, conv.id))
         try:
-            told = _step(conv, kind, rng.choice(list(Lane)), f"{seed} {number}")
+            received = _step(conv, kind, rng.choice(list(Lane)), f"{seed} {number}")
         except recollect.Conflict:  # whoever was here before had begun to end it
             conv.end()
-            told, kind = [], "end"
-        pipe.send(("done", kind, conv.id, [event.hash for event in told]))
+            received, kind = [], "end"
+        pipe.send(("done", kind, conv.id, [event.hash for event in received]))
 
 
 def _step(conv: Conversation, kind: str, lane: Lane, words: str) -> list[Event]:

@@ -44,12 +44,12 @@ class Expected:
         for info in mem.conversations.list(limit=10_000):
             conv = mem.conversations.get(info.id)
             events = list(conv.events())
-            told = [one.hash for one in events if one.type is not EventType.MARKER]
+            received = [one.hash for one in events if one.type is not EventType.MARKER]
             known = self.hashes.get(info.id, [])
-            assert set(known) <= set(told)
-            assert [one for one in told if one in set(known)] == known
-            assert len(told) - len(known) <= 5  # the call that was under way, whole
-            self.hashes[info.id] = told  # what is there once stays
+            assert set(known) <= set(received)
+            assert [one for one in received if one in set(known)] == known
+            assert len(received) - len(known) <= 5  # the call that was under way, whole
+            self.hashes[info.id] = received  # what is there once stays
             markers = {
                 lane: [read_marker(one) for one in events if one.type is EventType.MARKER and one.lane is lane]
                 for lane in Lane
@@ -73,7 +73,7 @@ def left_whole(mem: Memory) -> None:
         own = [entry for entry in entries if entry.conversation_id == info.id]
         talk = [one for one in mem.conversations.get(info.id).events() if one.type is not EventType.MARKER]
         made = sorted((entry.content, entry.first_event, entry.last_event) for entry in own if entry.kind is Kind.CHUNK)
-        assert made == sorted((text, told[0].seq, told[-1].seq) for text, told in chunks(talk))
+        assert made == sorted((text, received[0].seq, received[-1].seq) for text, received in chunks(talk))
         spoken = any(one.content for one in talk if one.type in (EventType.USER, EventType.MODEL))
         assert sum("auto-handoff" in entry.tags for entry in own) == spoken
         decisions = [entry.content for entry in own if "auto-extract" in entry.tags]

@@ -210,12 +210,12 @@ def altered_history(path: Path, names: list[str]) -> Answers:
         return {("history", target): history for target in ("name 11", history[0].entry_id)}
 
 
-def told(answer: object) -> object:
+def received(answer: object) -> object:
     """What an answer says about the entries in it: what the log can vouch for, which is not quite all."""
     if isinstance(answer, recollect.Entry):
         return answer.id, answer.content, answer.name, answer.tags, answer.context, answer.importance, answer.created_at
     if isinstance(answer, list):
-        return [told(part) for part in answer if isinstance(part, recollect.Entry)]
+        return [received(part) for part in answer if isinstance(part, recollect.Entry)]
     return answer
 
 
@@ -231,7 +231,7 @@ def test_small_scribbles_anywhere_never_end_in_a_raw_error_and_no_wrong_answer_p
             file.seek(rng.randrange(path.stat().st_size))
             file.write(rng.randbytes(rng.choice([1, 4, 16, 64])))
         answers = questions(path, ids, names)
-        if any(told(answer) != told(right[question]) for question, answer in answers.items()):
+        if any(received(answer) != received(right[question]) for question, answer in answers.items()):
             damaged += 1
             assert answers["check"] is not True
     assert damaged > 20

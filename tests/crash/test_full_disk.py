@@ -80,7 +80,7 @@ def test_a_write_on_a_full_disk_is_refused_and_what_was_there_stays(disk: SmallD
 @pytest.mark.parametrize("kind", ["memory.db", "home"])
 def test_a_memory_that_finds_no_room_to_begin_with_begins_when_there_is_some(disk: SmallDisk, kind: str) -> None:
     outcomes, messages = set(), set[str]()
-    for kilobytes in range(4, 420, 4):
+    for kilobytes in range(4, 520, 5):
         disk.resize(kilobytes)
         location = disk.path / f"{kilobytes}" / kind
         with recollect.open(location) as home:

@@ -78,6 +78,27 @@ def test_processes_killed_while_they_create_the_memory_leave_none_or_one_that_ca
             postgres_server.drop_database(location)
 
 
+def test_threads_that_share_commits_lose_nothing_acknowledged_when_they_are_killed(
+    start: Callable[..., Child], tmp_path: Path
+) -> None:
+    location, rng = str(tmp_path / "memory.db"), random.Random(5)
+    acknowledged: dict[str, dict[str, str]] = {"ana": {}, "ben": {}}
+    for number in range(6):
+        child = start(program.write_from_threads_until_killed, location, 100 * number, 12)
+        child.go()
+        let_run(child, rng, 60)
+        for _, agent, identity, note in [message for message in child.kill() if message[0] == "done"]:
+            acknowledged[agent][identity] = note
+        assert child.failure is None
+        with recollect.open(location) as home:
+            assert home.check().findings == ()
+            for agent, notes in acknowledged.items():
+                mem = home.agent(agent)
+                assert notes.items() <= {entry.id: entry.content for entry in mem.list(limit=10_000)}.items()
+                changes = mem.changes(limit=10_000)
+                assert [change.seq for change in changes] == list(range(1, len(changes) + 1))
+
+
 def test_a_server_killed_while_clients_write_loses_nothing_it_acknowledged(
     start: Callable[..., Child], tmp_path: Path
 ) -> None:

@@ -13,6 +13,8 @@ from postgres import Server
 
 import recollect
 
+pytestmark = pytest.mark.directory
+
 SEQ = {"entries": 2, "operations": 1}
 """The column of the number in each table that has one."""
 

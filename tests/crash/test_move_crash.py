@@ -11,6 +11,8 @@ import pytest
 import recollect
 from recollect import Conflict, FixedClock
 
+pytestmark = pytest.mark.directory
+
 KILLED = """
 import os, signal, sys
 import recollect

@@ -21,6 +21,8 @@ from recollect.storage.postgres.schemas import Schemas
 from recollect.storage.postgres.server import PostgresServer
 from recollect.storage.sqlite.database import SqliteDatabase
 
+pytestmark = pytest.mark.directory
+
 CONTENT = COLUMNS.index("content")
 
 

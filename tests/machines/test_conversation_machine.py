@@ -30,7 +30,7 @@ lanes = st.sampled_from(["edge", "edge", "core"])
 
 
 @dataclass
-class Told:
+class Received:
     """An event as the model knows it: its kind, which calls it makes, and which one it answers."""
 
     kind: str
@@ -42,7 +42,7 @@ class Told:
 class LaneModel:
     """The window of a lane: the contents in order; and for tests of the whole how many have left."""
 
-    window: list[tuple[str, Told]] = field(default_factory=list)
+    window: list[tuple[str, Received]] = field(default_factory=list)
     folded: int = 0
     compactions: int = 0
 
@@ -113,16 +113,16 @@ class ConversationMachine(RuleBasedStateMachine):
         assert self.home.check().findings == ()
         self.clean(self.home)
 
-    def appended(self, lane: str, content: str, told: Told) -> None:
+    def appended(self, lane: str, content: str, received: Received) -> None:
         self.every.append(content)
-        self.model[Lane(lane)].window.append((content, told))
+        self.model[Lane(lane)].window.append((content, received))
         self.model[Lane(lane)].full()
 
     @rule(lane=lanes)
     def user(self, lane: str) -> None:
         content = f"question {next(self.number)}"
         self.conv.user(content, lane=lane)
-        self.appended(lane, content, Told("user"))
+        self.appended(lane, content, Received("user"))
 
     @rule(lane=lanes, calls=st.integers(0, 2))
     def assistant(self, lane: str, calls: int) -> None:
@@ -130,7 +130,7 @@ class ConversationMachine(RuleBasedStateMachine):
         ids = tuple(f"call{next(self.number)}" for _ in range(calls))
         self.conv.assistant(content, tool_calls=[call(one) for one in ids], lane=lane)
         self.open_calls += [(Lane(lane), one) for one in ids]
-        self.appended(lane, content, Told("model", ids))
+        self.appended(lane, content, Received("model", ids))
 
     @rule(lane=lanes, answers=st.integers(0, 2))
     def turn_and_compaction(self, lane: str, answers: int) -> None:
@@ -145,7 +145,7 @@ class ConversationMachine(RuleBasedStateMachine):
             lane, identity = self.open_calls.pop(place % len(self.open_calls))
             content = f"result {next(self.number)}"
             self.conv.tool(content, identity, lane=lane)
-            self.appended(lane, content, Told("tool", (), identity))
+            self.appended(lane, content, Received("tool", (), identity))
             with pytest.raises((Conflict, Invalid)):  # by whether an archive stands for the call already
                 self.conv.tool(content, identity, lane=lane)
 
@@ -153,23 +153,23 @@ class ConversationMachine(RuleBasedStateMachine):
     def instruct(self, lane: str) -> None:
         content = f"rule {next(self.number)}"
         self.conv.instruct(content, lane=lane)
-        self.appended(lane, content, Told("instruction"))
+        self.appended(lane, content, Received("instruction"))
 
     @rule(messages=st.integers(1, 6))
     def post_the_whole_list(self, messages: int) -> None:
         """The client's list is everything that was said in the lane, and something more."""
         spoken = [one for one in self.conv.events() if one.lane is Lane.EDGE and one.type.compactable]
-        told: list[dict[str, object]] = [
+        received: list[dict[str, object]] = [
             {"role": one.role, "content": one.content, "tool_calls": one.tool_calls, "tool_call_id": one.tool_call_id}
             for one in spoken
         ]
         new = [f"posted {next(self.number)}" for _ in range(messages)]
-        added = self.conv.extend([*told, *({"role": "user", "content": one} for one in new)])
+        added = self.conv.extend([*received, *({"role": "user", "content": one} for one in new)])
         assert [one.content for one in added] == new
         lane = self.model[Lane.EDGE]
         for one in new:
             self.every.append(one)
-            lane.window.append((one, Told("user")))
+            lane.window.append((one, Received("user")))
         lane.full()
 
     @rule(lane=lanes)
@@ -202,13 +202,13 @@ class ConversationMachine(RuleBasedStateMachine):
         markers = [one for one in events if one.type is EventType.MARKER]
         assert sorted(read_marker(one).archive_name for one in markers) == sorted(name or "" for name in archives)
         for lane, model in self.model.items():
-            told = [read_marker(one) for one in markers if one.lane is lane]
-            assert [one.boundary for one in told] == sorted(one.boundary for one in told)
-            assert (len(told), sum(one.folded for one in told)) == (model.compactions, model.folded)
+            received = [read_marker(one) for one in markers if one.lane is lane]
+            assert [one.boundary for one in received] == sorted(one.boundary for one in received)
+            assert (len(received), sum(one.folded for one in received)) == (model.compactions, model.folded)
             window = {one.seq for one in self.conv.window(lane)}
             for event in events:
                 if event.lane is lane and event.type is not EventType.MARKER:
-                    covered = any(event.seq <= one.boundary and event.seq not in one.kept for one in told)
+                    covered = any(event.seq <= one.boundary and event.seq not in one.kept for one in received)
                     assert (event.seq in window) is not covered
 
     @invariant()

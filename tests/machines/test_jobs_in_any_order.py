@@ -1,6 +1,5 @@
 """The real jobs on random memories: any order ends in the same state, twice is as good as once, no text is lost."""
 
-import json
 import shutil
 import tempfile
 from pathlib import Path
@@ -11,6 +10,7 @@ from hypothesis import strategies as st
 
 import recollect
 from recollect import FixedClock, Memory
+from recollect.storage import entries
 from recollect.upkeep.schedule import JOBS
 
 DAY = 24 * 3_600_000
@@ -61,15 +61,10 @@ def texts(mem: Memory) -> set[str]:
     """Every text that can still be had: of entries, of the log, of the journal."""
     found = {entry.content for entry in mem.list(limit=10_000)}
     with mem._workspace.read() as tx:
-        for _, _, _, _, _, before, after in tx.all("operations.after", seq=0, limit=100_000):
-            found |= {text for part in (before, after) if part for text in [recorded(part)] if text}
+        for one in entries.logged_after(tx, 0, 100_000):
+            found |= {part["content"] for part in (one.before, one.after) if part.get("content")}
         found |= {row[5] for row in tx.all("history.journal_after", after=0, limit=100_000)}
     return found
-
-
-def recorded(part: str) -> str | None:
-    content = json.loads(part).get("content")
-    return content if isinstance(content, str) else None
 
 
 @settings(max_examples=12)

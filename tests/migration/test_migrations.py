@@ -25,6 +25,8 @@ from recollect.storage.schema import Migration, migrations
 from recollect.storage.sqlite import opening
 from recollect.storage.sqlite.database import SqliteDatabase
 
+pytestmark = pytest.mark.directory
+
 NUMBERS = [migration.number for migration in migrations()]
 EARLIER = NUMBERS[:-1]
 """Schemas that an older recollect may have left."""

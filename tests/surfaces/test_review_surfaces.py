@@ -35,6 +35,8 @@ def test_the_client_lists_and_resolves_as_the_library_does(server: Server) -> No
         assert home.agent("ben").review.list() == []
         with pytest.raises(NotFound):
             home.agent("ben").review.resolve(pair, "newer")
+        mem.review.resolve(pair, "both")
+        assert mem.review.reopen(pair) == pair
         done = mem.review.resolve(pair, "merge", content="We deploy twice a week", why="both")
         assert (done.id, done.resolution) == (pair_id, "merge")
         with pytest.raises(Conflict, match="already"):

@@ -47,8 +47,8 @@ def test_cli_rest_mcp_client_and_library_see_the_same_memory(cli: Command, mode:
             f"The colour of the {what}"
             for what in ("gate is blue", "door is red", "roof is green", "wall is white", "fence is brown")
         }
-        told = over_mcp(server.url, "memory", mode=mode, action="recall", query="which colour?", limit=10)
-        assert {one["content"] for one in told.structured_content["results"]} == wanted
+        received = over_mcp(server.url, "memory", mode=mode, action="recall", query="which colour?", limit=10)
+        assert {one["content"] for one in received.structured_content["results"]} == wanted
         assert {one.entry.content for one in remote.agent("default").recall("which colour?", limit=10)} == wanted
         found = server.client.get("/v1/recall", params={"q": "which colour?", "limit": 10}).json()
         assert {one["entry"]["content"] for one in found} == wanted
@@ -63,10 +63,10 @@ def test_a_token_decides_whose_memory_the_tools_are_about_and_what_they_may_do(t
         with serving(home, settings(require_token=True)) as server:
             over_mcp(server.url, "memory", secret=writer, action="remember", content="Bob has a dog")
             assert [one.content for one in home.agent("bob").list()] == ["Bob has a dog"]
-            told = over_mcp(server.url, "memory", secret=writer, action="recall", query="cat dog secret")
-            assert [one["content"] for one in told.structured_content["results"]] == ["Bob has a dog"]
-            told = over_mcp(server.url, "memory", secret=reader, action="recall", query="cat dog secret")
-            assert [one["content"] for one in told.structured_content["results"]] == ["Ana's secret is a cat"]
+            received = over_mcp(server.url, "memory", secret=writer, action="recall", query="cat dog secret")
+            assert [one["content"] for one in received.structured_content["results"]] == ["Bob has a dog"]
+            received = over_mcp(server.url, "memory", secret=reader, action="recall", query="cat dog secret")
+            assert [one["content"] for one in received.structured_content["results"]] == ["Ana's secret is a cat"]
             assert over_mcp(server.url, "memory", secret=reader, action="remember", content="no").is_error
             other = over_mcp(
                 server.url, "memory_query", secret=writer, store="knowledge", query="cat", target_agent="ana"
@@ -84,10 +84,10 @@ def test_a_token_decides_whose_memory_the_tools_are_about_and_what_they_may_do(t
 def test_a_server_that_is_stopped_ends_the_streams_of_its_agents_silently(cli: Command) -> None:
     with cli.start("--json", "serve", "--port", "0", "--no-upkeep") as process:
         assert process.stdout is not None
-        told = b""
-        while not told.endswith(b"}\n"):
-            told += process.stdout.readline()
-        with client(json.loads(told)["url"]) as http:
+        received = b""
+        while not received.endswith(b"}\n"):
+            received += process.stdout.readline()
+        with client(json.loads(received)["url"]) as http:
             hello = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
             begun = http.post(
                 "/mcp",

@@ -8,8 +8,7 @@ from functools import cache
 from pathlib import Path
 from types import ModuleType
 
-import pytest
-from sources import parsed
+from sources import members, parsed
 
 import recollect
 
@@ -62,37 +61,38 @@ def is_command(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> b
     return any(isinstance(call, ast.Attribute) and call.attr in HANDED for call in calls)
 
 
-@pytest.mark.parametrize("name", MODULES)
-def test_every_public_function_and_class_and_all_that_others_use_is_listed(name: str) -> None:
-    source = source_of(name)
-    defined = {
+def defined_names(name: str) -> set[str]:
+    """The public functions and classes that a module defines, except commands and routes."""
+    return {
         node.name
-        for node in source.body
+        for node in source_of(name).body
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
         and not node.name.startswith("_")
         and not is_command(node)
     }
-    needed = defined | {taken for taken in imported_names()[name] if not taken.startswith("_")}
-    if not needed:
-        return
-    listed = importlib.import_module(name).__all__
-    assert needed <= set(listed), f"{name} does not list {sorted(needed - set(listed))}"
 
 
-@pytest.mark.parametrize("name", MODULES)
-def test_what_is_listed_is_there_sorted_and_listed_once(name: str) -> None:
-    module = importlib.import_module(name)
-    listed = getattr(module, "__all__", [])
-    assert [item for item in listed if not hasattr(module, item)] == []
-    assert list(listed) == sorted(set(listed), key=order)
-    assert [item for item in listed if item.startswith("_")] == []
+def test_every_public_function_and_class_and_all_that_others_use_is_listed() -> None:
+    for name in MODULES:
+        needed = defined_names(name) | {taken for taken in imported_names()[name] if not taken.startswith("_")}
+        listed = importlib.import_module(name).__all__ if needed else ()
+        assert needed <= set(listed), f"{name} does not list {sorted(needed - set(listed))}"
 
 
-@pytest.mark.parametrize("name", MODULES)
-def test_no_module_takes_a_private_name_from_another(name: str) -> None:
-    for node in ast.walk(source_of(name)):
-        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("recollect"):
-            assert [alias.name for alias in node.names if alias.name.startswith("_")] == []
+def test_what_is_listed_is_there_sorted_and_listed_once() -> None:
+    for name in MODULES:
+        module = importlib.import_module(name)
+        listed = getattr(module, "__all__", [])
+        assert [item for item in listed if not hasattr(module, item)] == [], name
+        assert list(listed) == sorted(set(listed), key=order), name
+        assert [item for item in listed if item.startswith("_")] == [], name
+
+
+def test_no_module_takes_a_private_name_from_another() -> None:
+    for name in MODULES:
+        for node in ast.walk(source_of(name)):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("recollect"):
+                assert [alias.name for alias in node.names if alias.name.startswith("_")] == [], name
 
 
 def explained(value: object) -> bool:
@@ -106,16 +106,15 @@ def public_things(module: ModuleType) -> Iterator[tuple[str, object]]:
         if inspect.isclass(value) or inspect.isfunction(value):
             yield name, value
         if inspect.isclass(value):
-            for attribute, member in vars(value).items():
+            for attribute, member in members(value).items():
                 inner = member.fget if isinstance(member, property) else getattr(member, "__func__", member)
-                if not attribute.startswith("_") and inspect.isfunction(inner):
+                if inspect.isfunction(inner):
                     yield f"{name}.{attribute}", inner
 
 
-@pytest.mark.parametrize("name", MODULES)
-def test_every_public_name_is_explained(name: str) -> None:
-    unexplained = [thing for thing, value in public_things(importlib.import_module(name)) if not value.__doc__]
-    assert unexplained == []
+def test_every_public_name_is_explained() -> None:
+    things = [(name, *thing) for name in MODULES for thing in public_things(importlib.import_module(name))]
+    assert [(name, thing) for name, thing, value in things if not value.__doc__] == []
 
 
 def test_the_package_offers_what_a_user_needs_and_the_docstrings_are_written_by_hand() -> None:
