@@ -48,7 +48,7 @@ def plain(content: str) -> str:
 
 
 @dataclass
-class Told:
+class Received:
     """A memory that was told a task, with what the comparison needs."""
 
     task: Task
@@ -136,22 +136,24 @@ def tokenizer(name: str | None) -> Count:
     return lambda content: len(encoding.encode(content, disallowed_special=()))
 
 
-def measure(name: str, stores: Sequence[Told], count: Count) -> None:
-    ways: dict[str, Callable[[Told, Query, int], str]] = {
-        "context(question)": lambda told, query, budget: told.mem.context(query.text, budget=budget).text,
-        "newest turns": lambda told, query, budget: filled(told.newest(query), budget, count),
-        "first turns of FTS5 (porter)": lambda told, query, budget: filled(told.fts5(query), budget, count),
-        "first turns of conversations.search": lambda told, query, budget: filled(told.search(query), budget, count),
+def measure(name: str, stores: Sequence[Received], count: Count) -> None:
+    ways: dict[str, Callable[[Received, Query, int], str]] = {
+        "context(question)": lambda received, query, budget: received.mem.context(query.text, budget=budget).text,
+        "newest turns": lambda received, query, budget: filled(received.newest(query), budget, count),
+        "first turns of FTS5 (porter)": lambda received, query, budget: filled(received.fts5(query), budget, count),
+        "first turns of conversations.search": lambda received, query, budget: filled(
+            received.search(query), budget, count
+        ),
     }
-    asked = [(told, query) for told in stores for query in told.task.scored]
-    names = ", ".join(told.task.name for told in stores)
+    asked = [(received, query) for received in stores for query in received.task.scored]
+    names = ", ".join(received.task.name for received in stores)
     print(f"\n{name} ({names}): {len(asked)} questions; evidence turns in the prompt whole / whole or in part")
     print(f"  {'':38}" + "".join(f"{f'{budget:,} tokens':>18}" for budget in BUDGETS) + f"{'ms':>8}")
     for way, prompt in ways.items():
         columns, sizes, start = [], [], time.perf_counter()
         for budget in BUDGETS:
-            blocks = [prompt(told, query, budget) for told, query in asked]
-            shares = [told.shares(block, query) for (told, query), block in zip(asked, blocks, strict=True)]
+            blocks = [prompt(received, query, budget) for received, query in asked]
+            shares = [received.shares(block, query) for (received, query), block in zip(asked, blocks, strict=True)]
             columns.append("{:.3f} / {:.3f}".format(*np.mean(shares, axis=0)))
             sizes += [(count(block), text.estimate_tokens(block), budget) for block in blocks if block]
         taken = (time.perf_counter() - start) / len(asked) / len(BUDGETS) * 1000
@@ -187,7 +189,7 @@ def main() -> None:
             for number, task in enumerate(chosen):
                 mem = home.agent(f"agent-{number}")
                 belongs = fill(mem, task, end=not arguments.running, notes=arguments.notes)
-                stores.append(Told(task, mem, belongs, apsw.Connection(":memory:")))
+                stores.append(Received(task, mem, belongs, apsw.Connection(":memory:")))
             measure(name, stores, count)
 
 

@@ -140,11 +140,11 @@ def main() -> None:
                 for job in JOBS:
                     began = time.time()
                     run = home.jobs.run(job)
-                    told = (
+                    received = (
                         f"error: {run.error}" if run.error else ", ".join(f"{k} {v:,}" for k, v in run.figures.items())
                     )
-                    spans.append((job, began, time.time(), told))
-                    print(f"  {job}: {time.time() - began:.1f} s, {told}", file=sys.stderr, flush=True)
+                    spans.append((job, began, time.time(), received))
+                    print(f"  {job}: {time.time() - began:.1f} s, {received}", file=sys.stderr, flush=True)
                     del run
             stop.set()
             calls: dict[str, Calls] = {} if alone else {"reader": [], "writer": []}
@@ -160,9 +160,9 @@ def main() -> None:
         began, ended = spans[0][1], spans[-1][2]
         print(f"{'job':12} {'seconds':>8}{''.join(f'{kind:>9}×' for kind in calls)}  figures")
         usual = {kind: median(made, before, began) for kind, made in calls.items()}
-        for job, since, until, told in spans:
+        for job, since, until, received in spans:
             ratios = "".join(f"{median(calls[kind], since, until) / usual[kind]:10.2f}" for kind in usual)
-            print(f"{job:12} {until - since:8.1f}{ratios}  {told}")
+            print(f"{job:12} {until - since:8.1f}{ratios}  {received}")
         print(f"{'all':12} {ended - began:8.1f} s; {peak.megabytes - idle:.0f} MB above the idle {idle:.0f} MB")
         for kind, made in calls.items():
             during = median(made, began, ended)

@@ -51,6 +51,8 @@ NOUNS = (
     recollect.Requests,
 )
 """Classes whose every public method has a block."""
+PARTS = {"MemoryReads"}
+"""Base classes that are described as a part of the class that users see."""
 SOLE = (recollect.Scratchpad, recollect.Settings, recollect.RecollectError, Vault)
 """Classes that are described without a list of their methods."""
 
@@ -115,8 +117,11 @@ def _class(value: type, *, remote: bool) -> str:
 
 
 def _members(owner: type) -> list[str]:
-    """Return the public methods and properties that a class defines, in the order of its source."""
-    return [name for name in vars(owner) if not name.startswith("_") and _is_member(vars(owner)[name])]
+    """Return the public methods and properties of a class in the order of its source, then those of its base if that
+    is a part of it and no public class.
+    """
+    kinds = [kind for kind in owner.__mro__ if kind is owner or kind.__name__ in PARTS]
+    return [name for kind in kinds for name in vars(kind) if not name.startswith("_") and _is_member(vars(kind)[name])]
 
 
 def _is_member(value: object) -> bool:
@@ -127,7 +132,7 @@ def _extra(owner: type) -> str:
     """Return the methods and properties of a value as a list."""
     lines = []
     for name in _members(owner):
-        value: Any = vars(owner)[name]
+        value: Any = inspect.getattr_static(owner, name)
         function = value.fget if isinstance(value, property) else inspect.unwrap(getattr(value, "__func__", value))
         shown = name if isinstance(value, property) else _signature(function, name, width=10_000).split(" -> ")[0]
         first = str(inspect.getdoc(value)).split("\n\n")[0]
