@@ -1,7 +1,7 @@
 """The facade of channels: methods check their input and delegate to the engine."""
 
 from recollect.clock import Clock
-from recollect.engine import conversations
+from recollect.engine import channels
 from recollect.engine.agent_store import Store
 from recollect.model.history import Channel
 
@@ -24,8 +24,8 @@ class Channels:
 
         Raises Conflict if the name is taken.
         """
-        return conversations.create_channel(self._shared, self._workspace, name, description, self._clock.now())
+        return channels.create_channel(self._shared, self._workspace, name, description, self._clock.now())
 
     def list(self) -> list[Channel]:
         """Return all channels, oldest first."""
-        return conversations.channels(self._shared, self._workspace)
+        return channels.channels(self._shared, self._workspace)

@@ -7,7 +7,7 @@ from typing import Any
 from recollect import names
 from recollect.clock import Clock, Moment
 from recollect.config import ConversationSettings
-from recollect.engine import conversation_search, conversations, prompt, saved_view
+from recollect.engine import checkpoints, conversation_search, conversations, lanes, prompt, resent_messages, saved_view
 from recollect.engine.agent_store import Store
 from recollect.engine.auto_compaction import AutoCompaction, CompactionServices
 from recollect.errors import Denied, Invalid, NotFound
@@ -94,7 +94,7 @@ class Conversation:
     @property
     def saved(self) -> Recovery | None:
         """The checkpoint saved last by `checkpoint()` or `end()`; None if there is none or it has expired."""
-        return conversations.saved(self._store, self.id)
+        return checkpoints.saved(self._store, self.id)
 
     @property
     def scratchpad(self) -> Scratchpad:
@@ -164,7 +164,7 @@ class Conversation:
         lane = member(Lane, lane, "lane")
         now = self._clock.now()
         given = [self._claimed(event, now) for event in events_of_messages(messages, lane)]
-        stored = conversations.extend(self._store, self.id, lane, given)
+        stored = resent_messages.extend(self._store, self.id, lane, given)
         self._compaction.appended(stored)
         return stored
 
@@ -236,7 +236,7 @@ class Conversation:
     def window(self, lane: Lane | str = Lane.EDGE) -> list[Event]:
         """Return the events of a lane that are not replaced by an archive."""
         with self._store.read() as tx:
-            found = conversations.window(tx, self.id, member(Lane, lane, "lane"))[1]
+            found = lanes.window(tx, self.id, member(Lane, lane, "lane"))[1]
         return [event for event in found if event.erased_at is None]
 
     def messages(
@@ -255,7 +255,7 @@ class Conversation:
         """
         lane = member(Lane, lane, "lane")
         with self._store.read() as tx:
-            state, window = conversations.window(tx, self.id, lane)
+            state, window = lanes.window(tx, self.id, lane)
         if identity is None:
             identity = self._services.compaction.identity(lane)
         text = context if isinstance(context, str) or context is None else str(getattr(context, "text", context))
@@ -273,14 +273,14 @@ class Conversation:
         """
         lane = member(Lane, lane, "lane")
         with self._store.read() as tx:
-            state, window = conversations.window(tx, self.id, lane)
-            name, archive = conversations.latest_archive(tx, state)
+            state, window = lanes.window(tx, self.id, lane)
+            name, archive = lanes.latest_archive(tx, state)
         return prompt.replay(name, archive, window)
 
     def summary(self, lane: Lane | str = Lane.EDGE) -> SummaryDocument:
         """Return the summary document of a lane, which stands for everything that has left its window."""
         with self._store.read() as tx:
-            return conversations.lane_state(tx, self.id, member(Lane, lane, "lane")).document
+            return lanes.lane_state(tx, self.id, member(Lane, lane, "lane")).document
 
     def apply_delta(self, lane: Lane | str, delta: Delta | Mapping[str, Any]) -> SummaryDocument:
         """Apply a delta to the summary document of a lane and return the new document.
@@ -289,7 +289,7 @@ class Conversation:
         """
         lane = member(Lane, lane, "lane")
         change = delta if isinstance(delta, Delta) else Delta.read(delta)
-        return conversations.apply_delta(self._store, self.id, lane, change, self._clock.now())
+        return lanes.apply_delta(self._store, self.id, lane, change, self._clock.now())
 
     def compact(self, lane: Lane | str = Lane.EDGE) -> Compacted | None:
         """Replace the events before the newest user message by an archive; None if there is nothing to compact.
@@ -301,7 +301,7 @@ class Conversation:
     def checkpoint(self) -> None:
         """Save the current position, so that `mem.recover()` returns it for the next seven days."""
         with self._store.database.write(self._store.agent) as tx:
-            conversations.checkpoint(tx, self.id, self._clock.now())
+            checkpoints.checkpoint(tx, self.id, self._clock.now())
 
     # Its life
 

@@ -7,7 +7,7 @@ from typing import Any
 from recollect import names
 from recollect.clock import Moment, milliseconds
 from recollect.conversation import Conversation, ConversationServices
-from recollect.engine import access_policy, chat_payloads, conversation_search, conversations, saved_view
+from recollect.engine import access_policy, channels, chat_payloads, conversation_search, conversations, saved_view
 from recollect.engine.agent_store import Store
 from recollect.errors import Denied, Invalid
 from recollect.model.checks import count, optional_name, share
@@ -67,7 +67,7 @@ class Conversations:
         self._end_stale(STALE_CHECKED)
         info = conversations.start(
             services.store,
-            channel=conversations.channel_id(services.shared, services.workspace, channel),
+            channel=channels.channel_id(services.shared, services.workspace, channel),
             chat_id=chat_id,
             model_id=model_id,
             participants=participants,

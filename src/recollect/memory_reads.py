@@ -11,7 +11,7 @@ from recollect.clock import LAST, Moment, milliseconds
 from recollect.engine import access_policy, conversation_search, numbering, project, relevance_curve
 from recollect.engine.access_policy import SHARED
 from recollect.engine.agent_store import Store
-from recollect.engine.conversations import recover
+from recollect.engine.checkpoints import recover
 from recollect.engine.entries import Entries
 from recollect.errors import Invalid, NotFound
 from recollect.home_services import HomeServices

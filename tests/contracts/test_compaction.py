@@ -19,7 +19,7 @@ from recollect import Conflict, Home, Kind, Memory, Rename, Unavailable
 from recollect.config import ModelSettings, Settings, WindowSettings
 from recollect.conversation import Conversation
 from recollect.engine import prompt
-from recollect.engine.conversations import read_marker
+from recollect.engine.lanes import read_marker
 from recollect.model.history import Event, EventType
 from recollect.model.working import SummaryDocument
 

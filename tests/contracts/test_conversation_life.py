@@ -12,7 +12,7 @@ from embedders import HashEmbedder
 
 import recollect
 from recollect import Kind, Lifetime
-from recollect.engine.conversations import read_marker
+from recollect.engine.lanes import read_marker
 from recollect.model.history import EventType, Lane, Status
 
 BOAT = "My own boat is the Gaivota, an old trawler that lies at the granite pier."

@@ -13,7 +13,7 @@ from dialogue import call, said, talk, use_tool
 
 import recollect
 from recollect import Conflict, Corrupt, Denied, FixedClock, Home, Invalid, Memory, NotFound, RecollectError
-from recollect.engine import conversations
+from recollect.engine import resent_messages
 from recollect.model.history import Event, EventType, Lane, Status
 from recollect.storage import history
 
@@ -610,7 +610,7 @@ def test_of_a_long_lane_only_the_end_is_read_and_what_is_new_is_the_same(
                 start, size = numbers.randrange(len(received) + 1), numbers.randrange(1, 6)
                 texts = [event.content for event in received[start : start + size]]  # a part of it, and perhaps more
                 texts += [numbers.choice("aabc") for _ in range(numbers.randrange(3))]
-                expected = conversations.new_part(
+                expected = resent_messages.new_part(
                     received, [Event(type=EventType.USER, content=text) for text in texts]
                 )
                 added = conv.extend({"role": "user", "content": text} for text in texts)

@@ -13,8 +13,8 @@ from postgres import without_clients
 
 import recollect
 from recollect import Home, Kind, Memory
-from recollect.engine.conversations import read_marker
 from recollect.engine.ending import chunks
+from recollect.engine.lanes import read_marker
 from recollect.model.history import EventType, Lane, Status
 
 

@@ -19,7 +19,7 @@ from postgres import Server
 import recollect
 from recollect import Conflict, FixedClock, Home, Invalid, Kind, Settings
 from recollect.config import WindowSettings
-from recollect.engine.conversations import read_marker
+from recollect.engine.lanes import read_marker
 from recollect.model.history import EventType, Lane
 
 WINDOW = 8

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from recollect.clock import Clock
-from recollect.engine import compaction, conversations
+from recollect.engine import compaction, lanes
 from recollect.engine.agent_store import Store
 from recollect.engine.background import Background
 from recollect.engine.compaction import WindowLimits
@@ -120,7 +120,7 @@ class AutoCompaction:
         if count < limits.events and size <= limits.tokens(0) // 2:
             return
         with services.store.read() as tx:
-            state, window = conversations.window(tx, self._info.id, lane)
+            state, window = lanes.window(tx, self._info.id, lane)
         self._sizes[lane] = len(window), sum(map(compaction.tokens, window))
         if not compaction.due(limits, state, window):
             return

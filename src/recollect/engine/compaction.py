@@ -20,9 +20,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from recollect import names, text
-from recollect.engine import conversations, embedding, prompt, remember
+from recollect.engine import conversations, embedding, lanes, prompt, remember
 from recollect.engine.agent_store import Store
-from recollect.engine.conversations import LaneState
+from recollect.engine.lanes import LaneState
 from recollect.engine.origins import made_from_events
 from recollect.errors import Invalid
 from recollect.model.entry import Kind
@@ -81,7 +81,7 @@ def compact(
     Raise Unavailable if the model fails; nothing is changed then.
     """
     with store.read() as tx:
-        state, window = conversations.window(tx, conversation.id, lane)
+        state, window = lanes.window(tx, conversation.id, lane)
     folded = _chosen(window, limits, state, asked=asked)
     if not folded:
         return None
@@ -96,7 +96,7 @@ def compact(
     boundary, gone = max(folded[-1].seq, state.boundary), {event.seq for event in folded}
     kept = tuple(event.seq for event in window if event.seq <= boundary and event.seq not in gone)
     with store.write() as work:
-        present = conversations.lane_state(work.tx, conversation.id, lane)
+        present = lanes.lane_state(work.tx, conversation.id, lane)
         if present.marker != state.marker or _erased_since(work.tx, window):
             return None
         add = checked(
@@ -135,7 +135,7 @@ def compact(
             conversation_id=conversation.id,
         )
         (stored,) = conversations.append(store, conversation.id, [marker], work.tx)
-        conversations.set_document(work.tx, conversation.id, lane, LaneState(stored.seq, boundary, kept, document), now)
+        lanes.set_document(work.tx, conversation.id, lane, LaneState(stored.seq, boundary, kept, document), now)
     return Compacted(archive_name=archive.name, folded=len(folded), by=folding.by)
 
 

@@ -21,12 +21,13 @@ from typing import TypeVar
 from recollect import text
 from recollect.engine import (
     access_policy,
+    checkpoints,
     context_block,
     context_filling,
     context_handoff,
     context_rules,
     conversation_search,
-    conversations,
+    lanes,
     project,
 )
 from recollect.engine.agent_store import Store
@@ -430,7 +431,7 @@ class _Building:
         Return nothing if that session has ended and its hand-off is in the context: there is nothing to recover.
         """
         store, most = self._store, self._profile.recovery
-        found = conversations.last_messages(store, self._request.now, most, beside=self._beside) if most else None
+        found = checkpoints.last_messages(store, self._request.now, most, beside=self._beside) if most else None
         if found is None:
             return []
         info, events = found
@@ -460,7 +461,7 @@ def _window(store: Store, conversation: str | None) -> set[int]:
     if conversation is None:
         return set()
     with store.read() as tx:
-        return {event.seq for lane in Lane for event in conversations.window(tx, conversation, lane)[1]}
+        return {event.seq for lane in Lane for event in lanes.window(tx, conversation, lane)[1]}
 
 
 def _project(store: Store, shared: Store) -> list[Item]:

@@ -6,108 +6,36 @@ written atomically.
 
 import json
 import secrets
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from itertools import takewhile
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
 from recollect import names, text
-from recollect.engine import conversation_search
+from recollect.engine import conversation_search, lanes
 from recollect.engine.agent_store import Store
-from recollect.errors import Conflict, Corrupt, Invalid, NotFound
-from recollect.model.history import Channel, ConversationInfo, Event, EventType, Lane, Marker, Recovery, Status
-from recollect.model.working import Delta, SummaryDocument
-from recollect.storage import entries, history
+from recollect.errors import Conflict, Invalid, NotFound
+from recollect.model.history import ConversationInfo, Event, EventType, Lane, Status
+from recollect.storage import history
 from recollect.storage.database import NamedQuery, Transaction
 from recollect.storage.history import Journal
 
 __all__ = [
-    "DEFAULT_CHANNEL",
-    "LaneState",
     "append",
-    "apply_delta",
-    "channel_id",
-    "channels",
-    "checkpoint",
-    "create_channel",
     "events",
     "events_back",
-    "extend",
     "find",
     "find_stale",
-    "lane_events",
-    "lane_state",
-    "last_messages",
-    "latest_archive",
     "listed",
-    "new_in_lane",
-    "new_part",
     "numbered",
     "of_chat",
-    "read_marker",
-    "recognised",
-    "recover",
     "referenced",
-    "saved",
-    "set_document",
     "stale",
     "start",
     "transition",
-    "window",
 ]
 
-DEFAULT_CHANNEL = "general"
 REF_LENGTH = 11
-RECOVERABLE = 7 * 24 * 3_600_000
-"""Milliseconds until a checkpoint expires."""
-RECOVERED = 50
-"""Maximum number of messages in a recovery."""
-PROBES = 4
-"""Maximum number of texts of a message list that are looked up in the older part of a lane."""
 _BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 _FOLLOWS = {Status.IDLE: (Status.ACTIVE,), Status.ARCHIVED: (Status.ACTIVE, Status.IDLE)}
-
-
-@dataclass(frozen=True, slots=True)
-class LaneState:
-    """Where the window of a lane begins, and the summary of everything before it."""
-
-    marker: int = 0
-    """Sequence number of the marker event; 0 before the first compaction."""
-    boundary: int = 0
-    kept: tuple[int, ...] = ()
-    document: SummaryDocument = field(default_factory=SummaryDocument)
-
-
-# Channels
-
-
-def channels(shared: Store, workspace: str) -> list[Channel]:
-    """List the channels of the workspace. The default channel is included even if it is not stored yet."""
-    with shared.read() as tx:
-        found = history.channels(tx, workspace)
-    if not any(channel.is_default for channel in found):
-        found.insert(0, Channel(id=DEFAULT_CHANNEL, workspace=workspace, name=DEFAULT_CHANNEL, is_default=True))
-    return found
-
-
-def create_channel(shared: Store, workspace: str, name: object, description: object, now: int) -> Channel:
-    """Create a channel; raise Conflict if the name is taken."""
-    name, description = names.name(name, "channel"), names.plain("description", description, lines=True)
-    with shared.database.write(shared.agent) as tx:
-        if not any(channel.is_default for channel in history.channels(tx, workspace)):
-            tx.run("history.channel_put", id=DEFAULT_CHANNEL, description="", is_default=1, created_at=now)
-        if not tx.run("history.channel_put", id=name, description=description, is_default=0, created_at=now):
-            raise Conflict(f"there is a channel {name!r} already; choose another name, or use it as it is")
-    return Channel(id=name, workspace=workspace, name=name, description=description, created_at=now)
-
-
-def channel_id(shared: Store, workspace: str, name: object) -> str:
-    """Return the id of a channel, of the default one for None; raise NotFound if there is none of that name."""
-    known = channels(shared, workspace)
-    wanted = next(one.id for one in known if one.is_default) if name is None else names.name(name)
-    if all(one.id != wanted for one in known):
-        raise NotFound(f"there is no channel {wanted!r}; create it first, or use one that is in the list")
-    return wanted
 
 
 # Conversations
@@ -262,17 +190,6 @@ def append(
     return stored
 
 
-def extend(store: Store, conversation: str, lane: Lane, given: Sequence[Event]) -> list[Event]:
-    """Append the new events of a list of checked events to a lane; return those that were stored."""
-    while given:
-        with store.read() as tx:
-            new, last = new_in_lane(tx, conversation, lane, given)
-        stored = append(store, conversation, new, after=last) if new else []
-        if stored or not new:  # else another writer was first: compare again
-            return stored
-    return []
-
-
 def events(store: Store, conversation: str, after: int, limit: int) -> Iterator[Event]:
     """Yield up to `limit` events of a conversation in order, reading page by page."""
     while limit > 0:
@@ -317,130 +234,6 @@ def referenced(store: Store, conversation: str, reference: object) -> Event:
     return found[0]
 
 
-def new_part(
-    known: Sequence[Event], given: Sequence[Event], beginning: Callable[[], Sequence[Event]] | None = None
-) -> Sequence[Event]:
-    """Return the new messages of a list that a client resends every time, in full or from some point on.
-
-    A list that is a contiguous part of the journal has nothing new. If a prefix of the list is a suffix of the
-    journal, the rest is new. Any other list was edited: skip the prefix that it shares with the start of the journal
-    and match the remainder against the end in the same way. Then a known message may be appended twice, but none is
-    lost, and the edited list has nothing new when it is sent again. If `known` is only the end of the journal,
-    `beginning` returns its start.
-    """
-    old, new = [_comparable(event) for event in known], [_comparable(event) for event in given]
-    matched, contained = _overlap(old, new)
-    if contained:
-        return ()
-    if not matched:
-        first = old if beginning is None else [_comparable(event) for event in beginning()]
-        matched = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(first, new, strict=False)))
-        while matched and given[matched].type is EventType.TOOL:
-            matched -= 1  # the stored call already has a result, so its call must be appended again, too
-        matched += _overlap(old, new[matched:])[0]
-    return given[matched:]
-
-
-def new_in_lane(tx: Transaction, conversation: str, lane: Lane, given: Sequence[Event]) -> tuple[Sequence[Event], int]:
-    """Return the new messages of a list for a lane, and the sequence number of the lane's last event but markers.
-
-    Of a long lane only the end is read, twice as long as the list. A list further back would have all its texts there,
-    so a query for a few of them rules that out. Internal events are ignored unless the list contains them.
-    """
-    internal = {_comparable(event) for event in given if event.internal}
-    known, last, whole = _end(tx, conversation, lane, 2 * len(given), internal)
-    known = recognised(known, given)
-    settled = whole or _overlap([_comparable(event) for event in known], [_comparable(event) for event in given])[1]
-    if not settled and _all_before(tx, conversation, lane, given, known[len(given) - 1].seq):
-        known, last, whole = _end(tx, conversation, lane, history.LONGEST, internal)
-        known = recognised(known, given)
-    beginning = None if whole else lambda: recognised(_beginning(tx, conversation, lane, len(given), internal), given)
-    return new_part(known, given, beginning), last
-
-
-def recognised(events: Sequence[Event], given: Sequence[Event]) -> list[Event]:
-    """Return the events, with erased ones replaced by those of a client's list that they stand for.
-
-    A client that resends a message which was erased here must not bring it back. The hash of the tombstone tells which
-    message it was.
-    """
-    found = []
-    for event in events:
-        if event.erased_at is not None and event.type is not EventType.MARKER:
-            same = (one for one in given if one.type is event.type and history.reproduces(one, event))
-            if (original := next(same, None)) is not None:
-                event = replace(original, seq=event.seq, id=event.id, conversation_id=event.conversation_id)
-        found.append(event)
-    return found
-
-
-def _end(
-    tx: Transaction, conversation: str, lane: Lane, count: int, internal: Container[object]
-) -> tuple[list[Event], int, bool]:
-    """Return the last `count` events of a lane that a list may contain, the sequence number of its last event but
-    markers, and whether the whole lane was read."""
-    found: list[Event] = []
-    last, before, whole = 0, history.LONGEST, False
-    while len(found) < count and not whole:
-        limit = min(count + history.SPARE, history.PAGE)
-        page = history.events(tx, "lane_last", conversation=conversation, lane=str(lane), before=before, limit=limit)
-        last = last or next((event.seq for event in page if event.type is not EventType.MARKER), 0)
-        found += _listable(page, internal)
-        before, whole = (page[-1].seq if page else 0), len(page) < limit
-    return found[::-1], last, whole
-
-
-def _beginning(tx: Transaction, conversation: str, lane: Lane, count: int, internal: Container[object]) -> list[Event]:
-    """Return the first `count` events of a lane that a list may contain."""
-    found: list[Event] = []
-    after, ended = 0, False
-    while len(found) < count and not ended:
-        limit = min(count + history.SPARE, history.PAGE)
-        page = history.events(tx, "lane_first", conversation=conversation, lane=str(lane), after=after, limit=limit)
-        found += _listable(page, internal)
-        after, ended = (page[-1].seq if page else 0), len(page) < limit
-    return found
-
-
-def _listable(events: Iterable[Event], internal: Container[object]) -> list[Event]:
-    return [
-        event for event in events if event.type.compactable and (not event.internal or _comparable(event) in internal)
-    ]
-
-
-def _all_before(tx: Transaction, conversation: str, lane: Lane, given: Sequence[Event], before: int) -> bool:
-    """Return whether sample texts of a list all occur before an event: the last, likely to be new, and the longest."""
-    texts = {given[-1].content, *sorted((event.content for event in given), key=len)[1 - PROBES :]}
-    rows = tx.all("history.contents_before", conversation=conversation, lane=str(lane), before=before, contents=texts)
-    return len(rows) == len(texts) or any(seq < before for seq in history.erased(tx, conversation))
-
-
-def _overlap(old: Sequence[object], new: Sequence[object]) -> tuple[int, bool]:
-    """Return the length of the longest prefix of `new` that ends `old`, and whether `old` contains all of `new`.
-
-    Knuth-Morris-Pratt, so linear in both lengths.
-    """
-    fallback = [0] * len(new)  # length of the longest proper prefix that ends at each place
-    matched, contained = 0, not new
-    for place in range(1, len(new)):
-        while matched and new[place] != new[matched]:
-            matched = fallback[matched - 1]
-        matched += new[place] == new[matched]
-        fallback[place] = matched
-    matched = 0
-    for one in old if new else ():
-        while matched and (matched == len(new) or one != new[matched]):
-            matched = fallback[matched - 1]
-        matched += one == new[matched]
-        contained = contained or matched == len(new)
-    return matched, contained
-
-
-def _comparable(event: Event) -> tuple[object, ...]:
-    calls = tuple(json.dumps(dict(call), sort_keys=True) for call in event.tool_calls)
-    return event.type, event.content, event.tool_call_id, calls, event.internal
-
-
 def _answered(tx: Transaction, conversation: str, new: Sequence[Event]) -> None:
     """Check that every tool result answers an open call of its lane; raise Invalid or Conflict."""
     calls: dict[tuple[Lane, str], bool] = {}
@@ -454,7 +247,7 @@ def _answered(tx: Transaction, conversation: str, new: Sequence[Event]) -> None:
             if key not in calls and event.lane not in read:
                 read.add(event.lane)
                 before: dict[tuple[Lane, str], bool] = {}
-                for one in window(tx, conversation, event.lane)[1]:  # a call leaves it only with all its results
+                for one in lanes.window(tx, conversation, event.lane)[1]:  # a call leaves it only with all its results
                     before |= {(event.lane, call["id"]): False for call in one.tool_calls}
                     if one.tool_call_id is not None:
                         before[event.lane, one.tool_call_id] = True
@@ -467,191 +260,3 @@ def _answered(tx: Transaction, conversation: str, new: Sequence[Event]) -> None:
             if calls[key]:
                 raise Conflict(f"the tool call {event.tool_call_id!r} has its result already")
             calls[key] = True
-
-
-# Windows
-
-
-def lane_state(tx: Transaction, conversation: str, lane: Lane) -> LaneState:
-    """Return the state of a lane; if its row is missing or unreadable, rebuild it from the last marker."""
-    row = tx.one("history.lane", conversation=conversation, lane=str(lane))
-    if row is None:
-        return _from_markers(tx, conversation, lane)
-    marker, boundary, kept, document = row
-    try:
-        numbers = tuple(int(seq) for seq in json.loads(kept))
-        return LaneState(marker, boundary, numbers, SummaryDocument.read(json.loads(document)))
-    except (ValueError, TypeError, Corrupt):
-        return _from_markers(tx, conversation, lane)
-
-
-def window(tx: Transaction, conversation: str, lane: Lane) -> tuple[LaneState, list[Event]]:
-    """Return the state of a lane, and the events that no archive covers."""
-    state = lane_state(tx, conversation, lane)
-    found = history.events(tx, "events_by_seq", seqs=state.kept) if state.kept else []
-    return state, found + lane_events(tx, conversation, lane, state.boundary)
-
-
-def lane_events(tx: Transaction, conversation: str, lane: Lane, after: int = 0) -> list[Event]:
-    """Return the events of a lane after a sequence number, without markers."""
-    return history.events(
-        tx, "events_of_lane", conversation=conversation, lane=str(lane), after=after, marker=str(EventType.MARKER)
-    )
-
-
-def set_document(tx: Transaction, conversation: str, lane: Lane, state: LaneState, now: int) -> None:
-    """Store the state of a lane."""
-    tx.run(
-        "history.lane_put",
-        conversation_id=conversation,
-        lane=str(lane),
-        marker=state.marker,
-        boundary=state.boundary,
-        kept=json.dumps(state.kept),
-        document=json.dumps(state.document.to_json(), ensure_ascii=False),
-        updated_at=now,
-    )
-
-
-def apply_delta(store: Store, conversation: str, lane: Lane, delta: Delta, now: int) -> SummaryDocument:
-    """Apply a delta to the summary document of a lane; return the new document."""
-    with store.write() as work:  # like compaction, so that neither overwrites the other's change
-        state = lane_state(work.tx, conversation, lane)
-        changed = replace(state, document=state.document.apply(delta))
-        set_document(work.tx, conversation, lane, changed, now)
-    return changed.document
-
-
-def latest_archive(tx: Transaction, state: LaneState) -> tuple[str | None, str | None]:
-    """Return name and text of the archive before a window; no name before the first, no text if it was removed."""
-    if not state.marker:
-        return None, None
-    (marker,) = history.events(tx, "events_by_seq", seqs=[state.marker])
-    entry = entries.get(tx, marker.payload["archive_id"])
-    return str(marker.payload["archive_name"]), entry.content if entry else None
-
-
-def read_marker(event: Event) -> Marker:
-    """Parse the payload of a marker event."""
-    payload = event.payload
-    return Marker(
-        archive_name=payload["archive_name"],
-        archived_at=payload["archived_at"],
-        boundary=payload["boundary"],
-        kept=tuple(payload["kept"]),
-        folded=payload["folded"],
-    )
-
-
-def _from_markers(tx: Transaction, conversation: str, lane: Lane) -> LaneState:
-    found = history.events(tx, "markers", conversation=conversation, lane=str(lane), limit=1)
-    if not found:
-        return LaneState()
-    marker = read_marker(found[0])
-    return LaneState(found[0].seq, marker.boundary, marker.kept, SummaryDocument.read(found[0].payload["document"]))
-
-
-# Checkpoints
-
-
-def checkpoint(tx: Transaction, conversation: str, now: int) -> int:
-    """Save a checkpoint and return the number of its last event. The events themselves stay in the journal."""
-    row = tx.one("history.last_of", conversation=conversation)
-    upto = row[0] if row else 0
-    documents = {lane: document.to_json() for lane, document in _documents(tx, conversation, None).items()}
-    tx.run(
-        "history.checkpoint_put",
-        conversation_id=conversation,
-        upto=upto,
-        saved_at=now,
-        documents=json.dumps(documents, ensure_ascii=False),
-    )
-    return int(upto)
-
-
-def saved(store: Store, conversation: str) -> Recovery | None:
-    """Return the last saved checkpoint, the only one kept; None if there is none or it is unreadable."""
-    with store.read() as tx:
-        row, info = tx.one("history.checkpoint", conversation=conversation), history.conversation(tx, conversation)
-        if row is None or info is None:
-            return None
-        upto, documents, saved_at = row
-        try:
-            summaries, last = _documents(tx, conversation, documents), _last_messages(tx, conversation, upto)
-        except Corrupt:
-            return None
-    return Recovery(conversation=info, events=last, summaries=summaries, saved_at=saved_at)
-
-
-def recover(store: Store, now: int, *, beside: str | None = None) -> Recovery | None:
-    """Return the agent's last position if it is at most seven days old; `beside`, its current conversation, is skipped.
-
-    Every event acts as a checkpoint, since the journal holds everything. An explicit checkpoint is as old as its save
-    time; an unreadable one is ignored.
-    """
-    with store.read() as tx:
-        for saved_at, info, upto, documents in _positions(tx, now, beside):
-            try:
-                summaries = _documents(tx, info.id, documents)
-                last = _last_messages(tx, info.id, upto)
-            except Corrupt:
-                continue
-            return Recovery(conversation=info, events=last, summaries=summaries, saved_at=saved_at)
-    return None
-
-
-def last_messages(
-    store: Store, now: int, limit: int, *, beside: str | None = None
-) -> tuple[ConversationInfo, tuple[Event, ...]] | None:
-    """Return the conversation that `recover` returns and its last messages, without reading anything else of it."""
-    with store.read() as tx:
-        for _, info, upto, _ in _positions(tx, now, beside):
-            try:
-                return info, _last_messages(tx, info.id, upto, limit)
-            except Corrupt:
-                continue
-    return None
-
-
-def _positions(
-    tx: Transaction, now: int, beside: str | None
-) -> Iterator[tuple[int, ConversationInfo, int | None, str | None]]:
-    """Yield the positions of the last seven days, newest first: time, conversation, last event and documents."""
-    oldest = now - RECOVERABLE
-    candidates: list[tuple[int, str, int | None, str | None]] = []
-    newest = tx.one("history.newest", beside=beside or "")
-    if newest is not None and (written := history.written_at(newest[1])) >= oldest:
-        candidates.append((written, newest[0], None, None))
-    candidates += [
-        (saved_at, conversation, upto, documents)
-        for conversation, upto, documents, saved_at in tx.all("history.checkpoints", since=oldest)
-    ]
-    for saved_at, conversation, upto, documents in sorted(candidates, key=lambda one: -one[0]):
-        info = history.conversation(tx, conversation)
-        if info is None or info.id == beside or info.status is Status.ARCHIVED or saved_at > now + RECOVERABLE:
-            continue
-        yield saved_at, info, upto, documents
-
-
-def _documents(tx: Transaction, conversation: str, documents: str | None) -> dict[str, SummaryDocument]:
-    if documents is None:
-        found = {str(lane): lane_state(tx, conversation, lane).document for lane in Lane}
-        return {lane: document for lane, document in found.items() if document != SummaryDocument()}
-    try:
-        return {str(Lane(lane)): SummaryDocument.read(one) for lane, one in json.loads(documents).items()}
-    except (ValueError, AttributeError) as error:
-        raise Corrupt(f"the checkpoint of the conversation {conversation} cannot be read: {error}") from error
-
-
-def _last_messages(tx: Transaction, conversation: str, upto: int | None, limit: int = RECOVERED) -> tuple[Event, ...]:
-    """Return the last messages of the conversation's saved view, up to an event."""
-    found: list[Event] = []
-    view = history.saved_view(tx, conversation)
-    before, size = history.LONGEST if upto is None else upto + 1, 2 * limit
-    while len(found) < limit:
-        page = history.events(tx, "events_back", conversation=conversation, before=before, limit=size)
-        found += (event for event in page if event.is_message and view.holds(event))
-        if len(page) < size:
-            break
-        before, size = page[-1].seq, 2 * RECOVERED
-    return tuple(reversed(found[:limit]))

@@ -15,7 +15,7 @@ from typing import Any
 
 from recollect import names, text
 from recollect.config import ConversationSettings
-from recollect.engine import conversations, embedding, remember, summarising
+from recollect.engine import checkpoints, conversations, embedding, remember, summarising
 from recollect.engine.agent_store import Store, Work
 from recollect.engine.handoffs import handoff_of
 from recollect.engine.insights import COMPACTED, beginning, given_before, said_at, stored_beginnings, stored_elsewhere
@@ -162,7 +162,7 @@ class _Ending:
         yield CHUNKED, partial(self._store_chunks, slice(start, None))
 
     def _checkpoint(self, work: Work, now: int) -> None:
-        conversations.checkpoint(work.tx, self._info.id, now)
+        checkpoints.checkpoint(work.tx, self._info.id, now)
 
     def _hand_off(self, work: Work, now: int) -> None:
         # A hand-off written by the agent takes precedence; one made by upkeep from a part of the talk does not count.

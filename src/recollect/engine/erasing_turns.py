@@ -27,12 +27,12 @@ from typing import Any
 
 from recollect import text
 from recollect.concepts import concept_tags
-from recollect.engine import conversation_search, conversations, ending, erasing, remember, summarising
+from recollect.engine import conversation_search, ending, erasing, lanes, remember, summarising
 from recollect.engine.agent_store import Store, Work
 from recollect.engine.compaction import SOURCE, summary_turns
-from recollect.engine.conversations import LaneState
 from recollect.engine.erasing import Traces
 from recollect.engine.handoffs import handoff_of
+from recollect.engine.lanes import LaneState
 from recollect.engine.origins import MadeFrom, made_from_events
 from recollect.model.entry import Category, Entry, Kind
 from recollect.model.history import ConversationInfo, Event, EventType, Lane
@@ -355,14 +355,14 @@ def _plan_lanes(
     found = {}
     for lane in Lane:
         documents: list[tuple[int, SummaryDocument]] = []
-        written = conversations.lane_events(tx, said.info.id, lane)
-        state = conversations.lane_state(tx, said.info.id, lane)
+        written = lanes.lane_events(tx, said.info.id, lane)
+        state = lanes.lane_state(tx, said.info.id, lane)
         before = LaneState()
         old = document = SummaryDocument()
         made_again = False
         markers = history.events(tx, "markers", conversation=said.info.id, lane=str(lane), limit=history.LONGEST)
         for event in reversed(markers):
-            marker, old = conversations.read_marker(event), SummaryDocument.read(event.payload["document"])
+            marker, old = lanes.read_marker(event), SummaryDocument.read(event.payload["document"])
             folded = [one for one in written if _covers(marker.boundary, marker.kept, one) and not _is_in(before, one)]
             hit = not said.seqs.isdisjoint(one.seq for one in folded)
             made_again = made_again or hit
@@ -559,7 +559,7 @@ def _apply(work: Work, store: Store, said: _Said, plan: _ErasurePlan, actor: str
     for marker in plan.markers:
         history.erase_event(tx, marker, now)
     for lane, state in plan.lanes.items():
-        conversations.set_document(tx, conversation, lane, state, now)
+        lanes.set_document(tx, conversation, lane, state, now)
     if plan.checkpoint is not None:
         tx.run("history.checkpoint_documents", conversation=conversation, documents=plan.checkpoint)
     if plan.closing is not None:

@@ -15,7 +15,7 @@ from dataclasses import replace
 from itertools import groupby, takewhile
 
 from recollect import text
-from recollect.engine import conversations
+from recollect.engine import conversations, resent_messages
 from recollect.engine.agent_store import Store
 from recollect.model.history import ConversationInfo, Event, Loaded, SavedView, Status
 from recollect.storage import history
@@ -97,7 +97,7 @@ def _messages_or_erased(tx: Transaction, conversation: str, given: Sequence[Even
     found: list[Event] = []
     after = 0
     while page := history.events(tx, "events", conversation=conversation, after=after, limit=history.PAGE):
-        found += conversations.recognised(page, given)
+        found += resent_messages.recognised(page, given)
         after = page[-1].seq
     return [event for event in found if event.is_message]
 

@@ -14,7 +14,16 @@ from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass, field
 
 from recollect import names, text
-from recollect.engine import conversation_search, conversations, embedding, ending, remember
+from recollect.engine import (
+    channels,
+    conversation_search,
+    conversations,
+    embedding,
+    ending,
+    lanes,
+    remember,
+    resent_messages,
+)
 from recollect.engine.agent_store import Store
 from recollect.engine.insights import IMPORTED
 from recollect.errors import Invalid
@@ -351,10 +360,10 @@ class ImportWriter:
         others = _stored(one, tx, [other for other in chat.family if other != chat.id])
         if not own and not others:
             return given
-        own = conversations.recognised(own, given)
-        new = conversations.new_part(own, given) if own else given
+        own = resent_messages.recognised(own, given)
+        new = resent_messages.new_part(own, given) if own else given
         # What is new in this order may be stored in another, because another branch of the chat was current then.
-        there = Counter(map(_identity, (*own, *conversations.recognised(others, given))))
+        there = Counter(map(_identity, (*own, *resent_messages.recognised(others, given))))
         there.subtract(map(_identity, given[: len(given) - len(new)]))
         kept = []
         for event in new:
@@ -386,7 +395,7 @@ def _position(one: _Agent, tx: Transaction, chat: str) -> LinePosition | None:
 def _stored(one: _Agent, tx: Transaction, chats: Iterable[str]) -> list[Event]:
     """Return the events of chats."""
     found = (identity for chat in chats for identity in one.chats.get(chat, ()))
-    return [event for identity in found for event in conversations.lane_events(tx, identity, Lane.EDGE)]
+    return [event for identity in found for event in lanes.lane_events(tx, identity, Lane.EDGE)]
 
 
 def _identity(event: Event) -> tuple[object, ...]:
@@ -449,7 +458,7 @@ def _begin(tx: Transaction, chat: ImportedChat, identity: str, events: Sequence[
         "history.start",
         id=identity,
         ref_code="".join(secrets.choice(_REF) for _ in range(conversations.REF_LENGTH)),
-        channel_id=conversations.DEFAULT_CHANNEL,
+        channel_id=channels.DEFAULT_CHANNEL,
         started_at=first,
         chat_id=chat.id,
         model_id=chat.model,
