@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 import pytest
@@ -21,6 +22,22 @@ def test_what_is_typed_is_found_with_its_words_marked(demo: Server, visit: Visit
     expect(first.locator("mark").first).to_have_text("refunds")
     expect(page.get_by_role("status")).to_contain_text("result")
     expect(page).to_have_url(f"{demo.url}/#/memory?q=refun")
+
+
+def test_an_entry_opened_while_a_search_is_pending_stays_open(demo: Server, visit: Visit) -> None:
+    hold = """(() => {
+        const start = window.setTimeout;
+        window.pending = [];
+        window.setTimeout = (run, after) => after === 60 ? window.pending.push(run) : start(run, after);
+    })()"""
+    page = visit(demo, prepare=lambda page: page.add_init_script(hold))
+    row = page.locator(".entry-row").first
+    expect(row).to_be_visible()
+    page.get_by_label("Search the memory").press_sequentially("a")
+    # The search begins after the link was followed, and before the browser says that the address changed.
+    page.evaluate("document.querySelector('.entry-row').click(); for (const run of window.pending) run();")
+    expect(page.get_by_role("article")).to_be_visible()
+    expect(page).to_have_url(re.compile(r"#/memory/[^?]+\?q=a$"))
 
 
 def test_a_word_with_a_slip_of_the_finger_is_found_too(demo: Server, visit: Visit) -> None:

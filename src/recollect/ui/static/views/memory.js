@@ -4,7 +4,7 @@ import { Problem, ask as send, conversation, get, latest, may, page, post } from
 import { ask, button, h, icon, select, set, slowly, time, toast } from "../dom.js";
 import { EndlessList } from "../list.js";
 import { isOuter, originWords } from "../origin.js";
-import { go, href } from "../route.js";
+import { go, href, read } from "../route.js";
 import { excerpt, holds, marked, needles } from "../words.js";
 import { EntryPane } from "./entry.js";
 import { CATEGORIES, called, entryForm, explained, leaving, readOnly, restore, stateOf } from "./form.js";
@@ -171,9 +171,10 @@ export class MemoryView {
     if (came && query === this.#query && !this.timer && this.list.items.length) go(this.#address(this.list.items[0]));
   }
 
+  /** Change the query of the address. The entry that it names stays open: the browser reports a link that was followed only later. */
   #choose(change, replace = false) {
-    const query = { ...this.#query, ...change };
-    go(href(this.#open && this.#open !== NEW ? ["memory", this.#open] : ["memory"], query), { replace });
+    const { view, parts } = read();
+    if (view === "memory") go(href(["memory", ...(parts.length === 1 ? parts.filter(Boolean) : [])], { ...this.#query, ...change }), { replace });
   }
 
   #address(item) {
