@@ -1,25 +1,32 @@
 """A server under mixed load for minutes: its memory and the times of each kind of request, minute by minute.
 
     python bench/mixed_load.py [--entries N] [--clients N] [--minutes N] [--pause SECONDS] [--embedder none|local]
-        [--plot FILE.svg] [--code FOLDER]
+        [--rows FILE.jsonl] [--plot FILE.svg] [--code FOLDER] [--workers N] [--memory-limit MB]
+    python bench/mixed_load.py --rows FILE.jsonl --plot FILE.svg --drawn
 
 The clients, each a process with one connection, recall (6 of 10), write (2), build a context and list entries, with
 a pause after each request, none by default. `--code` is the `src` folder of another version of recollect for the
-server. The plot has the memory and the median and slow end of recalls.
+server. `--rows` gets a line of JSON per minute while the load goes on; `--drawn` only draws the plot of such a file.
+What the plot calls "without caches" is the resident memory without what `/metrics` says the caches hold: those grow
+with the store, of which a fifth of the requests makes more.
 """
 
 import argparse
 import json
 import multiprocessing
 import os
+import re
 import signal
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import nullcontext, suppress
 from http.client import HTTPConnection
 from multiprocessing.queues import Queue
 from pathlib import Path
+from queue import Empty
 from urllib.parse import urlsplit
 
 from corpus import Corpus, corpus
@@ -32,11 +39,11 @@ QUESTIONS = 200
 JSON = {"Content-Type": "application/json"}
 Sample = tuple[float, str, float]
 """When a request ended, in seconds since the start; its kind; how long it took."""
-
-Usage = tuple[float, float, float]
-"""When the server was looked at, its resident memory in MB, and the processor time that it has used, in seconds."""
-PlotRow = tuple[float, float, float, float]
-"""Minute, memory in MB, median and p99 of recalls in milliseconds."""
+Row = dict[str, float]
+"""The figures of a part of the time: memory and sizes in MB, times in milliseconds."""
+CACHES = ("words", "turns", "vectors", "pages")
+SEND_EVERY = 5.0
+"""Seconds after which a client passes on its samples."""
 KINDS = ("recall", "write", "context")
 
 
@@ -61,6 +68,7 @@ def client(
     """One client, until the end. An answer that is no success has its status in its kind."""
     connection, samples, turn = HTTPConnection(urlsplit(address).netloc, timeout=120), list[Sample](), number * 1_000
     start, end = span
+    sent = start
     while (begun := time.time()) < end:
         turn += 1
         kind, method, path, body = request(turn, number, made)
@@ -70,8 +78,12 @@ def client(
         if answer.status not in (200, 201):
             kind = f"{kind} {answer.status}"
         samples.append((time.time() - start, kind, time.time() - begun))
+        if time.time() - sent > SEND_EVERY:
+            done.put(samples)
+            samples, sent = [], time.time()
         time.sleep(pause)
     done.put(samples)
+    done.put([])  # the end
 
 
 def megabytes(pid: int) -> float:
@@ -90,54 +102,104 @@ def at(values: list[float], share: float) -> float:
     return values[min(int(len(values) * share), len(values) - 1)] * 1000 if values else 0.0
 
 
-def plot(rows: list[PlotRow]) -> str:
-    """An SVG of (minute, memory, median, p99)."""
-    width, height, left = 640, 300, 60
-    most = [max(row[column] for row in rows) * 1.15 or 1.0 for column in (1, 3)]
-    step = (width - 2 * left) / max(len(rows) - 1, 1)
-
-    def line(column: int, top: float, colour: str) -> str:
-        at_row = enumerate(rows)
-        points = " ".join(f"{left + i * step:.1f},{height - 40 - row[column] / top * 220:.1f}" for i, row in at_row)
-        return f'<polyline fill="none" stroke="{colour}" stroke-width="2" points="{points}"/>'
-
-    texts = [
-        (left, 20, "#1f6feb", f"memory, MB (top {most[0]:.0f})"),
-        (left + 170, 20, "#2da44e", "recall p50, ms"),
-        (left + 300, 20, "#cf222e", f"recall p99, ms (top {most[1]:.0f})"),
-        (left, height - 15, "#57606a", f"{rows[0][0]:.1f} min"),
-        (width - left - 50, height - 15, "#57606a", f"{rows[-1][0]:.1f} min"),
-    ]
-    drawn = [f'<text x="{x}" y="{y}" fill="{colour}" font-size="13">{text}</text>' for x, y, colour, text in texts]
-    lines = [line(1, most[0], "#1f6feb"), line(2, most[1], "#2da44e"), line(3, most[1], "#cf222e")]
-    axis = f'<path d="M{left} 40V{height - 40}H{width - left}" fill="none" stroke="#57606a"/>'
-    head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" font-family="sans-serif">'
-    return "\n".join([head, f'<rect width="{width}" height="{height}" fill="#fff"/>', axis, *lines, *drawn, "</svg>\n"])
+def caches(address: str) -> dict[str, float]:
+    """What `/metrics` says about memory, in MB by part."""
+    connection = HTTPConnection(urlsplit(address).netloc, timeout=60)
+    connection.request("GET", "/metrics")
+    text = connection.getresponse().read().decode()
+    connection.close()
+    found = re.findall(r'^recollect_memory_bytes\{.*?part="(\w+)".*?\} (\S+)$', text, re.MULTILINE)
+    return {part: float(size) / 1e6 for part, size in found}
 
 
-def report(samples: list[Sample], usage: list[Usage], minutes: float) -> list[PlotRow]:
-    """Print a line for each part of the time; return (minute, memory, median and p99 of recalls) of each."""
-    parts = max(int(minutes), 6)
-    rows = []
-    print("minute     MB  requests  CPU ms each   recall p25      p50      p75      p99  write p50  context p50 (ms)")
-    for part in range(parts):
-        low, high = part * minutes * 60 / parts, (part + 1) * minutes * 60 / parts
-        inside = [one for one in samples if low <= one[0] < high]
-        times = {
-            kind: sorted(took for _, name, took in inside if name == kind) for kind in ("recall", "write", "context")
-        }
-        here = [one for one in usage if low <= one[0] < high] or [(low, 0.0, 0.0)]
-        held, used = max(size for _, size, _ in here), here[-1][2] - here[0][2]
-        recall, write, context = times["recall"], times["write"], times["context"]
-        rows.append((high / 60, held, at(recall, 0.5), at(recall, 0.99)))
-        print(
-            f"{high / 60:6.1f} {held:6.0f} {len(inside):9,} {1000 * used / max(len(inside), 1):12.2f} "
-            f"{at(recall, 0.25):12.1f} {at(recall, 0.5):8.1f} {at(recall, 0.75):8.1f} {at(recall, 0.99):8.1f} "
-            f"{at(write, 0.5):10.1f} {at(context, 0.5):12.1f}"
+def row(minute: float, samples: list[Sample], sizes: Row, used: float) -> Row:
+    """The figures of one part of the time."""
+    found: Row = {"minute": minute, **sizes, "requests": len(samples)}
+    found["failed"] = sum(" " in kind for _, kind, _ in samples)
+    found["cpu"] = 1000 * used / max(len(samples), 1)
+    for name in KINDS:
+        times = sorted(took for _, kind, took in samples if kind == name)
+        found |= {f"{name} p{share}": at(times, share / 100) for share in (25, 50, 75, 99)}
+    return found
+
+
+def show(one: Row) -> None:
+    """Print a line of figures."""
+    times = "  ".join(f"{one[name]:7.1f}" for name in ("recall p25", "recall p50", "recall p75", "recall p99"))
+    print(
+        f"{one['minute']:6.1f} {one['resident']:8.0f} {one['resident'] - held(one):8.0f} {one['file']:7.0f} "
+        f"{one['requests']:8.0f} {one['cpu']:8.2f} {times} {one['write p50']:9.1f} {one['context p50']:11.1f}",
+        flush=True,
+    )
+
+
+def held(one: Row) -> float:
+    """What the caches hold, in MB."""
+    return sum(one.get(name, 0.0) for name in CACHES)
+
+
+def panel(rows: list[Row], top: int, lines: list[tuple[str, str, list[float]]]) -> list[str]:
+    """One diagram of several lines, each with its name, colour and values."""
+    width, height, left = 640, 170, 60
+    most = max(max(values) for _, _, values in lines) * 1.1 or 1.0
+    scale = 10.0 ** len(str(int(most / 2))) / 10
+    scale = max(step for step in (scale, 2 * scale, 5 * scale) if step <= most / 2)
+    made = [f'<path d="M{left} {top}V{top + height}H{width - 10}" fill="none" stroke="#57606a"/>']
+    for mark in range(int(most / scale) + 1):
+        y = top + height - mark * scale / most * height
+        made.append(f'<text x="{left - 6}" y="{y + 4:.0f}" text-anchor="end">{mark * scale:g}</text>')
+        made.append(f'<path d="M{left} {y:.1f}H{width - 10}" stroke="#d0d7de" stroke-width="0.5"/>')
+    last = rows[-1]["minute"]
+    for number, (name, colour, values) in enumerate(lines):
+        points = " ".join(
+            f"{left + one['minute'] / last * (width - left - 10):.1f},{top + height - value / most * height:.1f}"
+            for one, value in zip(rows, values, strict=True)
         )
-    failed = sorted({kind for _, kind, _ in samples if " " in kind})
-    print(f"{len(samples):,} requests; failed: {', '.join(failed) or 'none'}")
-    return rows
+        made.append(f'<polyline fill="none" stroke="{colour}" stroke-width="1.5" points="{points}"/>')
+        made.append(f'<text x="{left + 8 + 190 * number}" y="{top - 6}" fill="{colour}">{name}</text>')
+    marks = range(0, int(last) + 1, 10 if last >= 20 else max(int(last / 4), 1))
+    for minute in marks:
+        x = left + minute / last * (width - left - 10)
+        made.append(f'<text x="{x:.0f}" y="{top + height + 14}" text-anchor="middle">{minute} min</text>')
+    return made
+
+
+def plot(rows: list[Row]) -> str:
+    """An SVG of memory and times by minute."""
+    memory = [
+        ("resident memory, MB", "#1f6feb", [one["resident"] for one in rows]),
+        ("without caches, MB", "#8250df", [one["resident"] - held(one) for one in rows]),
+        ("file of the memory, MB", "#57606a", [one["file"] for one in rows]),
+    ]
+    times = [
+        ("recall, p50, ms", "#2da44e", [one["recall p50"] for one in rows]),
+        ("recall, p99, ms", "#cf222e", [one["recall p99"] for one in rows]),
+        ("context, p50, ms", "#bf8700", [one["context p50"] for one in rows]),
+    ]
+    head = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 640 470" font-family="sans-serif" font-size="12">'
+    back = '<rect width="640" height="470" fill="#fff"/>'
+    return "\n".join([head, back, *panel(rows, 30, memory), *panel(rows, 265, times), "</svg>\n"])
+
+
+def watch(
+    server: int, address: str, location: Path, span: tuple[float, float], done: "Queue[list[Sample]]", clients: int
+) -> Iterator[Row]:
+    """Yield the figures of each minute, or of each sixth of a shorter run, until all clients have ended."""
+    start, end = span
+    step = min(60.0, (end - start) / 6)
+    samples, due, used, most = list[Sample](), start + step, processor(server), 0.0
+    while clients:
+        with suppress(Empty):
+            some = done.get(timeout=1)
+            samples += some
+            clients -= not some
+        most = max(most, megabytes(server))
+        if time.time() >= due or not clients:
+            sizes = {"resident": most, "file": location.stat().st_size / 1e6}
+            sizes |= {part: size for part, size in caches(address).items() if part in CACHES}
+            now = processor(server)
+            yield row((time.time() - start) / 60, samples, sizes, now - used)
+            samples, due, used, most = [], due + step, now, 0.0
 
 
 def main() -> None:
@@ -147,23 +209,32 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=60)
     parser.add_argument("--pause", type=float, default=0.0)
     parser.add_argument("--embedder", choices=("none", "local"), default="local")
+    parser.add_argument("--rows", type=Path)
     parser.add_argument("--plot", type=Path)
+    parser.add_argument("--drawn", action="store_true", help="only draw the plot of the rows of an earlier run")
     parser.add_argument("--code", type=Path)
+    parser.add_argument("--workers", type=int, default=1)
+    parser.add_argument("--memory-limit", type=int, default=0)
     parser.add_argument("--fill", help="only write the entries to this location, with the code that is imported")
     given = parser.parse_args()
+    if given.drawn:
+        given.plot.write_text(plot([json.loads(line) for line in given.rows.read_text().splitlines()]))
+        return
     made = corpus(given.entries, QUESTIONS)
     if given.fill:
         with recollect.open(given.fill, settings=Settings(embedder=EmbedderSettings(kind=given.embedder))) as home:
             home.agent("default").remember_many(recollect.Add(text) for text in made.texts)
         return
     environment = {**os.environ, "RECOLLECT_EMBEDDER_KIND": given.embedder}
+    environment["RECOLLECT_SERVER_MEMORY_LIMIT"] = str(given.memory_limit)
     if given.code:
-        environment["PYTHONPATH"] = f"{given.code}:{Path(__file__).parent}"
+        environment["PYTHONPATH"] = f"{given.code}:{Path(__file__).parent}:{environment.get('PYTHONPATH', '')}"
     with tempfile.TemporaryDirectory() as folder, Path(folder, "log").open("wb") as log:
         location = str(Path(folder, "memory.db"))
         filling = [__file__, "--fill", location, "--entries", str(given.entries), "--embedder", given.embedder]
         subprocess.run([sys.executable, *filling], env=environment, check=True)
         words = ["-m", "recollect", "--json", "serve", "--home", location, "--port", "0"]
+        words += ["--workers", str(given.workers)] if given.workers > 1 else []
         server = subprocess.Popen([sys.executable, *words], stdout=subprocess.PIPE, stderr=log, env=environment)
         assert server.stdout is not None
         received = b""
@@ -171,24 +242,26 @@ def main() -> None:
             received += server.stdout.readline()
         address = json.loads(received)["url"]
         start = time.time()
-        end = start + given.minutes * 60
+        span = start, start + given.minutes * 60
         context = multiprocessing.get_context("fork")
         done: Queue[list[Sample]] = context.Queue()
         clients = [
-            context.Process(target=client, args=(address, number, (start, end), given.pause, made, done))
+            context.Process(target=client, args=(address, number, span, given.pause, made, done))
             for number in range(given.clients)
         ]
         for one in clients:
             one.start()
-        usage = []
-        while time.time() < end:
-            usage.append((time.time() - start, megabytes(server.pid), processor(server.pid)))
-            time.sleep(min(2.0, max(end - time.time(), 0)))
-        samples = [sample for _ in clients for sample in done.get()]
+        print("minute resident  without    file requests      CPU   recall p25      p50      p75      p99  write p50")
+        rows = list[Row]()
+        with given.rows.open("w") if given.rows else nullcontext() as file:
+            for figures in watch(server.pid, address, Path(location), span, done, given.clients):
+                rows.append(figures)
+                show(figures)
+                if file is not None:
+                    print(json.dumps(figures), file=file, flush=True)
         server.send_signal(signal.SIGTERM)
         assert server.wait() == 0
-    rows = report(samples, usage, given.minutes)
-    print(f"processor time of the server: {os.times().children_user + os.times().children_system:.0f} s with clients")
+    print(f"{sum(one['requests'] for one in rows):,.0f} requests, {sum(one['failed'] for one in rows):.0f} failed")
     if given.plot:
         given.plot.write_text(plot(rows))
 
