@@ -1,9 +1,10 @@
 """How well and how fast the search over past conversations is.
 
-    python bench/turn_search.py [FOLDER] [--stores N] [--sizes …] [--postgres URL]
+    python bench/turn_search.py [FOLDER] [--stores N] [--active | --imported] [--sizes …] [--postgres URL]
 
 First the question sets (as for quality.py), told to an agent as conversations: how well turns and whole conversations
-are found when each has ended, by words alone and with vectors. Then made-up journals: what appending costs, how much of
+are found when each has ended, by words alone and with vectors; with `--active` when each goes on, with `--imported` as
+an import leaves them, before and after the job `chunk`. Then made-up journals: what appending costs, how much of
 it the index takes, and how long a search takes.
 """
 
@@ -11,7 +12,7 @@ import argparse
 import statistics
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
 
@@ -57,6 +58,51 @@ def fill(mem: recollect.Memory, task: Task) -> dict[int, str]:
         belongs.update((event.seq, doc) for event, (_, doc) in zip(stored, talk, strict=True))
         conversation.end()
     return belongs
+
+
+def begin(mem: recollect.Memory, task: Task, *, imported: bool) -> dict[int, str]:
+    """Tell an agent a whole task without ending a conversation; which document each event belongs to."""
+    belongs: dict[int, str] = {}
+    for talk in said(task):
+        conversation = mem.conversations.start()
+        if imported:  # without compaction
+            events = [checked_event(event, conversation.id, 0) for event, _ in talk]
+            stored: Sequence[Event] = conversations.append(mem._workspace, conversation.id, events)
+            with mem._workspace.write() as work:
+                work.tx.run("history.status", id=conversation.id, status="idle", ended_at=talk[-1][0].created_at)
+                work.tx.run(
+                    "history.summary_set", id=conversation.id, summary=None, by="import", ending='["long_term"]'
+                )
+        else:
+            stored = conversation.append([event for event, _ in talk])
+        belongs.update((event.seq, doc) for event, (_, doc) in zip(stored, talk, strict=True))
+    return belongs
+
+
+def unended(folder: Path, stores: int | None, *, imported: bool) -> None:
+    """Recall in conversations that never end, before and after the job `chunk`."""
+    print(f"{'':64}{'recall@5':>10}{'recall@10':>10}{'NDCG@10':>10}{'MB':>8}")
+    for name, unit in SETS:
+        with tempfile.TemporaryDirectory() as place:
+            file = Path(place) / "turns.db"
+            with recollect.open(file, embedder=LocalEmbedder()) as home:
+                filled = []
+                for number, task in enumerate(read(folder, name)[:stores]):
+                    mem = home.agent(f"agent-{number}")
+                    filled.append((mem, begin(mem, task, imported=imported), task))
+                for chunked in (False, True):
+                    while chunked and home.jobs.run("chunk").figures["chunks"]:
+                        pass
+                    found = []
+                    for mem, belongs, task in filled:
+                        for query in task.scored:
+                            hits = mem.conversations.search(query.text, limit=50, unit=unit)
+                            docs = list(dict.fromkeys(belongs[hit.event.seq] for hit in hits))
+                            found.append(measure(docs, query.gold))
+                    size = sum(one.stat().st_size for one in Path(place).iterdir()) / 1e6
+                    title = f"{name}, {unit}s, {'with' if chunked else 'without'} chunks ({len(found)} questions)"
+                    columns = "".join(f"{mean:10.3f}" for mean in np.mean(found, axis=0)[:3])
+                    print(f"{title:64}{columns}{size:8.0f}", flush=True)
 
 
 def quality(folder: Path, stores: int | None) -> None:
@@ -133,9 +179,14 @@ def main() -> None:
     default = Path(__file__).resolve().parents[2] / "shared" / "bench"
     parser.add_argument("folder", type=Path, nargs="?", default=default, help="the folder with the question sets")
     parser.add_argument("--stores", type=int, help="take so many stores of each set, not all")
+    parser.add_argument("--active", action="store_true", help="conversations that go on, and nothing else")
+    parser.add_argument("--imported", action="store_true", help="conversations that were imported, and nothing else")
     parser.add_argument("--sizes", type=int, nargs="*", default=[100_000, 1_000_000])
     parser.add_argument("--postgres", help="a PostgreSQL database for the made-up journals, in place of a file")
     arguments = parser.parse_args()
+    if arguments.active or arguments.imported:
+        unended(arguments.folder, arguments.stores, imported=arguments.imported)
+        return
     if arguments.stores != 0:
         quality(arguments.folder, arguments.stores)
     for size in arguments.sizes:

@@ -175,6 +175,7 @@ class UpkeepSettings:
     checkpoints: float = _number(600.0, 1, CENTURY * DAY)
     extract: float = _number(600.0, 1, CENTURY * DAY)
     shelve: float = _number(600.0, 1, CENTURY * DAY)
+    chunk: float = _number(600.0, 1, CENTURY * DAY)
     embed: float = _number(1_800.0, 1, CENTURY * DAY)
     review: float = _number(600.0, 1, CENTURY * DAY)
     consolidate: float = _number(3_600.0, 1, CENTURY * DAY)

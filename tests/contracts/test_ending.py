@@ -21,7 +21,8 @@ from recollect import Category, Conflict, FixedClock, Home, Kind, Lifetime, Memo
 from recollect.config import ConversationSettings, Settings
 from recollect.conversation import Conversation
 from recollect.engine import ending
-from recollect.engine.ending import CHUNK, chunks, summary_parts
+from recollect.engine.chunks import CHUNK, chunks
+from recollect.engine.ending import summary_parts
 from recollect.model.history import Event, EventType, Status
 from recollect.model.working import SummaryDocument
 from recollect.storage.postgres.database import PostgresTransaction

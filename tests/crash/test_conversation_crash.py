@@ -13,7 +13,7 @@ from postgres import without_clients
 
 import recollect
 from recollect import Home, Kind, Memory
-from recollect.engine.ending import chunks
+from recollect.engine.chunks import chunks
 from recollect.engine.lanes import read_marker
 from recollect.model.history import EventType, Lane, Status
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from recollect import statements, text
 from recollect.concepts import concept_tags
-from recollect.engine.ending import chunks
+from recollect.engine.chunks import chunks
 from recollect.model.history import Event, EventType
 from recollect.providers import extractive
 from recollect.transcripts import _by_user

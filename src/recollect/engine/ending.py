@@ -13,16 +13,17 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from recollect import names, text
+from recollect import text
 from recollect.config import ConversationSettings
 from recollect.engine import checkpoints, conversations, embedding, remember, summarising
 from recollect.engine.agent_store import Store, Work
+from recollect.engine.chunks import CHUNK, CHUNKS_PER_STEP, chunk_draft, chunked_to, chunks, is_talk, split
 from recollect.engine.handoffs import handoff_of
 from recollect.engine.insights import COMPACTED, beginning, given_before, said_at, stored_beginnings, stored_elsewhere
 from recollect.engine.origins import made_from_events, stated_in
 from recollect.errors import Conflict, RecollectError
 from recollect.model.entry import Category, Entry, Kind, Lifetime
-from recollect.model.history import ConversationInfo, Ended, Event, EventType, Status
+from recollect.model.history import ConversationInfo, Ended, Event, Status
 from recollect.model.operation import Add, Remove, checked
 from recollect.providers.base import LanguageModel
 from recollect.storage import entries, history
@@ -30,13 +31,10 @@ from recollect.storage.database import Transaction
 from recollect.storage.history import Journal
 
 __all__ = [
-    "CHUNK",
     "CLOSED",
     "INSIGHTS",
     "LONG_TERM",
     "age",
-    "chunk_draft",
-    "chunks",
     "end",
     "end_stale",
     "free_summary_name",
@@ -48,17 +46,10 @@ __all__ = [
     "without_batches",
 ]
 
-CHUNK = 2_000
-"""Approximate size of a chunk, in characters."""
-"""Milliseconds."""
 CLOSED = "session-close"
 BEGUN, SUMMARY, CHECKPOINT, HANDOFF = "begun", "summary", "checkpoint", "handoff"
 INSIGHTS, CHUNKED, CLEARED, IDLE, LONG_TERM = "insights", "chunked", "cleared", "idle", "long_term"
 """Keys of the steps. They are stored with the conversation, and an ending resumes by them: do not change them."""
-CHUNKS_PER_STEP = 500
-"""Chunks that one transaction writes, so that the ending of a long conversation does not block other writers."""
-LARGEST = 100_000
-"""Size at which a chunk is split even between a tool call and its result, in characters."""
 _log = logging.getLogger("recollect.conversations")
 
 
@@ -120,6 +111,8 @@ class _Ending:
         self._store, self._info = store, info
         self.result = Ended(conversation=info, summary="", by="")
         decisions, lessons = _insights(store, info.id)
+        with store.read() as tx:
+            start = chunked_to(tx, info.id)
         known = stored_elsewhere(store, [*decisions, *lessons], at)
         stated = stated_in([*decisions, *lessons], talk)
         self._drafts = {
@@ -133,7 +126,7 @@ class _Ending:
                 for content in found
                 if content not in known
             ],
-            CHUNKED: [chunk_draft(info, *part) for part in chunks(talk)],
+            CHUNKED: [chunk_draft(info, *part) for part in chunks([event for event in talk if event.seq > start])],
         }
         # Outside of any transaction: an embedder may be slow.
         self._vectors = {
@@ -271,11 +264,7 @@ def talk_of(tx: Transaction, conversation: str) -> list[Event]:
     replaced."""
     view = history.saved_view(tx, conversation)
     happened = history.events(tx, "events", conversation=conversation, after=0, limit=history.LONGEST)
-    return [
-        event
-        for event in happened
-        if view.holds(event) and event.type is not EventType.MARKER and not event.internal and event.erased_at is None
-    ]
+    return [event for event in happened if view.holds(event) and is_talk(event)]
 
 
 def turns_of(talk: Sequence[Event]) -> list[summarising.SummaryTurn]:
@@ -283,66 +272,14 @@ def turns_of(talk: Sequence[Event]) -> list[summarising.SummaryTurn]:
     return [summarising.SummaryTurn(event.role, event.content, event.hash) for event in talk if event.content.strip()]
 
 
-# Chunks
-
-
-def chunks(talk: Sequence[Event]) -> list[tuple[str, Sequence[Event]]]:
-    """Split the talk into chunks, each with its events: a user's turn and what follows it. A long turn is split between
-    events, and an event that is too long between sentences."""
-    blocks: list[list[Event]] = []
-    for event in talk:
-        if event.type is EventType.USER or not blocks:
-            blocks.append([])
-        blocks[-1].append(event)
-    return [chunk for block in blocks for chunk in _block_chunks(block)]
-
-
-def _block_chunks(block: Sequence[Event]) -> Iterator[tuple[str, Sequence[Event]]]:
-    lines: list[str] = []
-    quoted: list[Event] = []
-    size = 0
-    for event in block:
-        # The first part of a tool result stays in the chunk of its call.
-        most = LARGEST if event.type is EventType.TOOL else CHUNK
-        for part in _split(_line(event), CHUNK):
-            if lines and size + len(part) > most:
-                yield "\n".join(lines), quoted
-                lines, size, quoted = [], 0, []
-            lines.append(part)
-            size, most = size + len(part), CHUNK
-            if not quoted or quoted[-1] is not event:
-                quoted.append(event)
-    if lines:
-        yield "\n".join(lines), quoted
-
-
-_SPOKEN_BY = {EventType.USER: "User", EventType.MODEL: "Agent", EventType.TOOL: "Tool"}
-
-
-def _line(event: Event) -> str:
-    who = event.speaker or _SPOKEN_BY.get(event.type, "System")
-    return f"{who}: {' '.join(part for part in (event.content, *event.called) if part)}"
-
-
-def _split(line: str, most: int) -> list[str]:
-    """Split a text into non-blank parts of at most `most` characters, between sentences where possible."""
-    if len(line) <= most:
-        return [] if names.is_blank(line) else [line]
-    parts: list[str] = []
-    for sentence in text.sentences(line):
-        for piece in (sentence[start : start + most] for start in range(0, len(sentence), most)):
-            if parts and len(parts[-1]) + len(piece) + 1 <= most:
-                parts[-1] = f"{parts[-1]} {piece}"
-            else:
-                parts.append(piece)
-    return [part for part in parts if not names.is_blank(part)]
+# Summaries
 
 
 def summary_parts(summary: str) -> list[str]:
     """Split a closing summary into paragraphs; short ones are joined."""
     parts: list[str] = []
     for paragraph in (one.strip() for one in summary.split("\n\n")):
-        for piece in _split(paragraph, CHUNK) if paragraph else ():
+        for piece in split(paragraph, CHUNK) if paragraph else ():
             if parts and len(parts[-1]) + len(piece) < CHUNK // 2:
                 parts[-1] = f"{parts[-1]}\n\n{piece}"
             else:
@@ -418,22 +355,6 @@ def _note(info: ConversationInfo, content: str, category: Category, tag: str, at
         source="conversation",
         lifetime=Lifetime.LONG_TERM,
         at=at,
-    )
-
-
-def chunk_draft(info: ConversationInfo, content: str, quoted: Sequence[Event]) -> Add:
-    """Return a chunk of a conversation, made from these events."""
-    return Add(
-        content,
-        kind=Kind.CHUNK,
-        conversation=info.id,
-        channel=info.channel_id,
-        source="conversation",
-        lifetime=Lifetime.MID_TERM,
-        at=quoted[-1].created_at,
-        first_event=quoted[0].seq,
-        last_event=quoted[-1].seq,
-        **made_from_events(quoted),
     )
 
 

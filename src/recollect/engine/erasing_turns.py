@@ -29,6 +29,7 @@ from recollect import text
 from recollect.concepts import concept_tags
 from recollect.engine import conversation_search, ending, erasing, lanes, remember, summarising
 from recollect.engine.agent_store import Store, Work
+from recollect.engine.chunks import chunk_draft, chunked_to, chunks
 from recollect.engine.compaction import SOURCE, summary_turns
 from recollect.engine.erasing import Traces
 from recollect.engine.handoffs import handoff_of
@@ -317,10 +318,12 @@ def _planned(tx: Transaction, said: _Said) -> _ErasurePlan:
     documents = _plan_lanes(tx, said, plan, made)
     _plan_checkpoint(tx, said, plan, documents)
     _plan_closing(tx, said, plan, left, made)
-    if ending.is_half_chunked(tx, said.info.id):  # its next run chunks what is left from the beginning
-        plan.drops.update({entry.id: "chunks" for entry in made.values() if entry.kind is Kind.CHUNK})
-    else:
-        _plan_chunks(said, plan, left, made)
+    own = sorted((one for one in made.values() if one.kind is Kind.CHUNK), key=lambda one: one.seq)
+    if ending.is_half_chunked(tx, said.info.id):  # its next run makes its own chunks again
+        start = chunked_to(tx, said.info.id)
+        plan.drops.update({entry.id: "chunks" for entry in own if (entry.first_event or 0) > start})
+        own = [entry for entry in own if entry.id not in plan.drops]
+    _plan_chunks(said, plan, left, own)
     written = [text.normalise(event.content) for event in left]
     for entry in made.values():
         if entry.kind is Kind.NOTE:
@@ -459,15 +462,14 @@ def _pair(plan: _ErasurePlan, old: Sequence[Entry], parts: Sequence[str], made_f
         plan.put(entry, content, "archives", **made_from)
 
 
-def _plan_chunks(said: _Said, plan: _ErasurePlan, left: Sequence[Event], made: Mapping[str, Entry]) -> None:
+def _plan_chunks(said: _Said, plan: _ErasurePlan, left: Sequence[Event], own: Sequence[Entry]) -> None:
     """Plan the chunks that cover an erased event, and those that share an event with one of them."""
-    own = sorted((one for one in made.values() if one.kind is Kind.CHUNK), key=lambda one: one.seq)
     spans = [(first, last) for first, last in _joined(own) if said.covers(first, last)]
     affected = [one for one in own if _within(one.first_event or 0, spans)]
     covered = [event for event in left if _within(event.seq, spans)]
-    for entry, part in zip_longest(affected, ending.chunks(covered)):
+    for entry, part in zip_longest(affected, chunks(covered)):
         if entry is None:
-            plan.adds.append((ending.chunk_draft(said.info, *part), "chunks"))
+            plan.adds.append((chunk_draft(said.info, *part), "chunks"))
         elif part is None:
             plan.put(entry, None, "chunks")
         else:
@@ -476,10 +478,10 @@ def _plan_chunks(said: _Said, plan: _ErasurePlan, left: Sequence[Event], made: M
             plan.put(entry, content, "chunks", **span, **made_from_events(quoted))
 
 
-def _joined(chunks: Sequence[Entry]) -> list[tuple[int, int]]:
+def _joined(own: Sequence[Entry]) -> list[tuple[int, int]]:
     """Return the ranges of events that chunks cover, in order; those that share an event are one range."""
     joined: list[tuple[int, int]] = []
-    for first, last in sorted((one.first_event or 0, one.last_event or 0) for one in chunks):
+    for first, last in sorted((one.first_event or 0, one.last_event or 0) for one in own):
         if joined and first <= joined[-1][1]:
             joined[-1] = joined[-1][0], max(joined[-1][1], last)
         else:

@@ -386,15 +386,19 @@ class _Merging:
             self._count("channels", tx.run("history.channel_put", **row) > 0)
 
     def conversations(self, tx: Transaction) -> None:
+        chunked: dict[str, int] = {}
         for row in self._rows("conversations"):
             new = history.conversation(tx, row["id"]) is None and history.conversation(tx, row["ref_code"]) is None
             self._count("conversations", new)
             if new:
                 self._new.add(row["id"])
-                self._load(tx, "conversations", row)
+                chunked[row["id"]] = row.get("chunked_to") or 0
+                self._load(tx, "conversations", {**row, "chunked_to": 0})
         if not self._new:
             return
         self._events(tx)
+        for identity, seq in chunked.items():
+            tx.run("history.chunked_renumber", id=identity, upto=self._number(seq))
         for row in self._rows_of_new("lanes"):
             self._load(tx, "lanes", row | self._moved_lane(row))
         for row in self._rows_of_new("checkpoints"):

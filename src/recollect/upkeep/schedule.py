@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from recollect.engine import reminders
 from recollect.engine.agent_store import Store
-from recollect.upkeep import consolidation, dreaming, extraction, tidying
+from recollect.upkeep import chunking, consolidation, dreaming, extraction, tidying
 from recollect.upkeep import review as reviewing
 from recollect.upkeep.job_run import JobRun
 
@@ -43,6 +43,7 @@ JOBS: tuple[Job, ...] = (
     Job("checkpoints", tidying.checkpoints),
     Job("extract", extraction.extract),
     Job("shelve", extraction.shelve),
+    Job("chunk", chunking.chunk, first_after=MINUTE),
     Job("embed", tidying.embed, first_after=MINUTE),
     Job("review", reviewing.review, first_after=MINUTE),
     Job("consolidate", consolidation.consolidate),

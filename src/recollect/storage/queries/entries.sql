@@ -47,13 +47,16 @@ FROM entries WHERE agent = :agent AND id = (SELECT entry_id FROM names WHERE age
 SELECT {entry_columns}
 FROM entries WHERE agent = :agent AND doc IN (:docs*)
 
+-- Chunks of a conversation that has not ended are for searches in conversations only: a recall in that conversation
+-- would repeat what it has in its window.
 -- name: filter_docs
 SELECT doc, tags, kind, scope, category, importance, created_at, accessed_at, access_count FROM entries
 WHERE agent = :agent AND doc IN (:docs*) AND {entry_filters}
     AND (scope <> 'conversation' OR conversation_id = CAST(:conversation AS TEXT))
     AND (scope <> 'channel' OR channel_id = CAST(:channel AS TEXT))
     AND (
-        CAST(:running AS INTEGER) = 1 OR conversation_id IS NULL OR (kind = 'note' AND COALESCE(category, '') <> 'handoffs')
+        conversation_id IS NULL OR (kind = 'note' AND COALESCE(category, '') <> 'handoffs')
+        OR (CAST(:running AS INTEGER) = 1 AND kind <> 'chunk')
         OR NOT EXISTS (
             SELECT 1 FROM conversations
             WHERE conversations.agent = :agent AND conversations.id = entries.conversation_id AND status = 'active'

@@ -59,6 +59,33 @@ UPDATE conversations SET ending = :ending WHERE agent = :agent AND id = :id
 -- name: summary_set
 UPDATE conversations SET closing_summary = :summary, summary_by = :by, ending = :ending WHERE agent = :agent AND id = :id
 
+-- The last event that the chunks of the conversation cover, without those that its ending makes.
+-- name: chunked
+SELECT chunked_to FROM conversations WHERE agent = :agent AND id = :id
+
+-- name: chunked_set
+UPDATE conversations SET chunked_to = :upto
+WHERE agent = :agent AND id = :id AND chunked_to = :after AND (ending = '' OR summary_by = 'import')
+
+-- name: chunked_renumber
+UPDATE conversations SET chunked_to = :upto WHERE agent = :agent AND id = :id
+
+-- Imported conversations with events that no chunk covers, and active ones with more than `recent` of them.
+-- name: unchunked
+SELECT id FROM conversations
+WHERE agent = :agent AND id < :before AND (
+    (summary_by = 'import' AND EXISTS (
+        SELECT 1 FROM events
+        WHERE events.agent = :agent AND events.conversation_id = conversations.id AND seq > chunked_to
+    ))
+    OR (status = 'active' AND ending = '' AND EXISTS (
+        SELECT 1 FROM events
+        WHERE events.agent = :agent AND events.conversation_id = conversations.id AND seq > chunked_to
+        ORDER BY seq LIMIT 1 OFFSET :recent
+    ))
+)
+ORDER BY id DESC LIMIT :limit
+
 -- name: quiet
 SELECT id, started_at, (
     SELECT events.id FROM events WHERE events.agent = :agent AND conversation_id = conversations.id

@@ -633,6 +633,7 @@ export default {
   "upkeep.counts": "{entries}, {operations}, {events} aus Gesprächen.",
   "upkeep.does.age": "überführt alte Gespräche ins Langzeitgedächtnis",
   "upkeep.does.checkpoints": "entfernt zu alte Zwischenstände",
+  "upkeep.does.chunk": "speichert Teile importierter und langer Gespräche, damit Suchen sie nach Bedeutung finden",
   "upkeep.does.consolidate": "befördert, vereint und lichtet kurzfristige Notizen",
   "upkeep.does.dream": "schreibt Wichtiges in MEMORY.md",
   "upkeep.does.embed": "erzeugt fehlende Vektoren",

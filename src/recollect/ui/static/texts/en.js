@@ -633,6 +633,7 @@ export default {
   "upkeep.counts": "{entries}, {operations}, {events} of conversations.",
   "upkeep.does.age": "moves old conversations to long-term memory",
   "upkeep.does.checkpoints": "removes checkpoints that are too old",
+  "upkeep.does.chunk": "stores parts of imported and long conversations, so that searches find them by meaning",
   "upkeep.does.consolidate": "promotes, merges and prunes short-term notes",
   "upkeep.does.dream": "writes what matters to MEMORY.md",
   "upkeep.does.embed": "creates missing vectors",

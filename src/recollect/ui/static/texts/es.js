@@ -633,6 +633,7 @@ export default {
   "upkeep.counts": "{entries}, {operations}, {events} de conversaciones.",
   "upkeep.does.age": "pasa conversaciones antiguas a la memoria a largo plazo",
   "upkeep.does.checkpoints": "elimina puntos de control demasiado antiguos",
+  "upkeep.does.chunk": "guarda partes de conversaciones importadas y largas, para encontrarlas por su significado",
   "upkeep.does.consolidate": "asciende, combina y poda notas a corto plazo",
   "upkeep.does.dream": "lleva lo importante a MEMORY.md",
   "upkeep.does.embed": "crea los vectores que faltan",

@@ -633,6 +633,7 @@ export default {
   "upkeep.counts": "{entries}, {operations}, {events} de conversas.",
   "upkeep.does.age": "move conversas antigas para a memória de longo prazo",
   "upkeep.does.checkpoints": "remove pontos de retomada antigos demais",
+  "upkeep.does.chunk": "guarda partes de conversas importadas e longas, para as encontrar pelo significado",
   "upkeep.does.consolidate": "promove, mescla e poda notas de curto prazo",
   "upkeep.does.dream": "leva o que importa para MEMORY.md",
   "upkeep.does.embed": "cria os vetores que faltam",

@@ -8,7 +8,7 @@ import { mayTransfer, transferCard } from "./transfer.js";
 import { number, span, t, textParts } from "../texts.js";
 
 const EVERY = 20_000; // polling interval in milliseconds: the feed does not cover runs without changes
-const DESCRIBED = ["checkpoints", "extract", "shelve", "embed", "consolidate", "dream", "age", "retain", "reminders", "review", "reindex", "vacuum"];
+const DESCRIBED = ["checkpoints", "extract", "shelve", "chunk", "embed", "consolidate", "dream", "age", "retain", "reminders", "review", "reindex", "vacuum"];
 
 export class UpkeepView {
   #newest = { stats: latest(), jobs: latest(), runs: latest() };
