@@ -8,33 +8,36 @@ French, Russian, Chinese, Japanese and Korean texts and seven programming langua
 
 import math
 import re
+from itertools import chain
 
 __all__ = ["estimate_tokens", "token_weight", "whole_tokens"]
 
 LONGEST = 64
-"""Length of the longest piece that is cached."""
+"""Length of the longest word that is cached."""
 CACHED = 200_000
 _LOWER, _UPPER = "a-z\u00df-\u00f6\u00f8-\u00ff\u0101-\u017f", "A-Z\u00c0-\u00d6\u00d8-\u00de"
 _PIECE = re.compile(
     rf"[{_UPPER}]*[{_LOWER}]+|[{_UPPER}]+|[0-9]{{1,3}}|[\u3400-\u4dbf\u4e00-\u9fff]+|[\u3040-\u30ff]+|[\uac00-\ud7a3]+"
     r"|[\u3000-\u303f\uff00-\uffef]|[^\W\d_]+|\s{2,}|\n|[^\w\s]+|_+|\w"
 )
+_OTHER_SPACE = re.compile(r"(\s{2,}|[^\S ])")
+"""White space that is not a single blank, which costs nothing."""
 _SCRIPTS = (("\u3040", "\u30ff", 0.45, 0.52), ("\u3400", "\u9fff", 0.0, 0.67), ("\uac00", "\ud7a3", 0.48, 0.55))
 """First and last letter of a script without spaces, or with long words; cost of a run and of each letter."""
 
 
 class _TokenCosts(dict[str, float]):
-    """Cache of the estimated tokens of pieces, filled on first use.
+    """Cache of the estimated tokens of words, with the marks around them, filled on first use.
 
     Thread-safe without a lock: a lookup, a store and clear() are each atomic, and two threads store equal values.
     """
 
-    def __missing__(self, piece: str) -> float:
-        cost = _token_cost(piece)
-        if len(piece) <= LONGEST:  # long ones rarely repeat
+    def __missing__(self, word: str) -> float:
+        cost = sum(map(_token_cost, _PIECE.findall(word)))
+        if len(word) <= LONGEST:  # long ones rarely repeat
             if len(self) >= CACHED:
                 self.clear()
-            self[piece] = cost
+            self[word] = cost
         return cost
 
 
@@ -77,4 +80,9 @@ def whole_tokens(weight: float) -> int:
 
 def token_weight(text: str) -> float:
     """Return the estimate before it is rounded up: for lines, it adds up to that of the whole text."""
-    return sum(map(_TOKEN_COSTS.__getitem__, _PIECE.findall(text)))
+    if _OTHER_SPACE.search(text) is None:
+        return sum(map(_TOKEN_COSTS.__getitem__, text.split(" ")))
+    # No piece spans white space and something else, so the words and the white space between them add up.
+    parts = _OTHER_SPACE.split(text)
+    words = chain.from_iterable(part.split(" ") for part in parts[::2])
+    return sum(map(_TOKEN_COSTS.__getitem__, chain(words, parts[1::2])))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from recollect.text import estimate_tokens
+from recollect.text import estimate_tokens, token_weight
 
 ENGLISH_NOTE = """We decided to move the billing service to the new cluster on the second weekend of March, \
 because the old machines run out of warranty in April. Maria owns the migration plan; Tom checks the \
@@ -88,3 +88,12 @@ def test_the_estimate_of_nothing_is_zero_and_of_anything_else_is_not() -> None:
 def test_the_estimate_of_a_text_is_about_the_sum_of_its_lines() -> None:
     lines = (ENGLISH_CHAT + "\n" + PYTHON).splitlines(keepends=True)
     assert sum(map(estimate_tokens, lines)) == pytest.approx(estimate_tokens("".join(lines)), rel=0.1)
+
+
+def test_the_estimate_of_a_text_is_that_of_its_words_and_of_the_white_space_beyond_single_blanks() -> None:
+    """A blank costs nothing, whatever is beside it: the words of a text can be counted one by one."""
+    weight, line = token_weight, "- user: I moved (2025-11-20)"
+    assert weight(line) == pytest.approx(sum(map(weight, line.split())))
+    assert weight("one  two") == pytest.approx(weight("one") + weight("  ") + weight("two"))
+    assert weight("one\n  two \n") == pytest.approx(weight("one") + weight("\n  ") + weight("two") + weight(" \n"))
+    assert weight("  ") > weight("\n") > weight("\t") == weight(" ") == 0

@@ -118,6 +118,8 @@ def _opening(text: str) -> str:
 
 
 def _trimmed(chunk: str) -> str:
+    if chunk.isalnum():  # fast path, same result as below
+        return chunk
     bare = chunk.lstrip(_QUOTES).rstrip(_ENDS + _QUOTES)
     if len(bare) > 1 and not (bare[0].isdigit() or bare[-1].isdigit()):
         return bare
