@@ -1,9 +1,13 @@
 """What fills a context after its fixed sections: rules, notes and turns that answer the command, each told once."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
+import numpy as np
 import pytest
+from embedders import HashEmbedder
+from numpy.typing import NDArray
 
 import recollect
 from recollect import Event, EventType, FixedClock, Home, Memory, Origin, Profile, Settings
@@ -372,3 +376,21 @@ def test_what_does_not_depend_on_the_command_begins_the_block(mem: Memory) -> No
     beginnings = {block[: block.index("Relevant Decisions:")] for block in blocks}
     assert len(beginnings) == 1
     assert "A harbour." in blocks[0][: len(beginnings.pop())]
+
+
+def test_a_context_embeds_its_command_once(location: str, clock: FixedClock) -> None:
+    class Counted(HashEmbedder):
+        asked = 0
+
+        def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+            self.asked += list(texts).count("where does the boat lie?")
+            return super().embed(texts)
+
+    embedder = Counted()
+    with recollect.open(location, clock=clock, embedder=embedder) as home:
+        mem = home.agent("ana")
+        mem.remember("The boat lies in Cascais")
+        mem.remember("We keep the boat", category="decisions")
+        talked(mem, ("Caroline", "The boat lies at pier four."), ("Melanie", "Nice."))
+        assert "Cascais" in mem.context("where does the boat lie?").text
+    assert embedder.asked == 1

@@ -43,7 +43,7 @@ from recollect.engine.context_items import (
     item_of,
     one_line,
 )
-from recollect.engine.recall import Request, query_vector, recall, recall_each
+from recollect.engine.recall import QueryLookups, Request, query_vector, recall, recall_each
 from recollect.errors import Invalid, RecollectError
 from recollect.model.context import (
     DECISIONS,
@@ -136,6 +136,7 @@ class _Building:
         self._current: list[Hit] = []
         self._pairs = OpenPairs(reach)
         self._sizes = LineSizes()
+        self._looks = QueryLookups()
         self._cache: ContextCache | None = None
 
     def context(self) -> Context:
@@ -143,12 +144,13 @@ class _Building:
         profile = self._profile
         if self._asked and profile.notes:
             self._recall_notes()
-        fixed = self._fixed()
+        standing = self._standing() if profile.notes else ()
+        fixed = self._fixed(standing)
         least = self._least_room(fixed)
         notes, turns = self._notes(fixed, least), self._turns(least)
         answered = self._is_answered()
         candidates = context_filling.ranking(notes, turns, self._read)
-        rules = self._rules(fixed)
+        rules = self._rules(fixed, standing)
         whole, left_out, used = context_block.trimmed(fixed, profile.budget, answered=answered)
         first, more = self._more_than(profile.budget - used, rules, candidates)
         if more:
@@ -261,7 +263,7 @@ class _Building:
             self._cache = cache_of(self._reach, self._request.now)
         return self._cache
 
-    def _fixed(self) -> list[RenderedSection]:
+    def _fixed(self, standing: Sequence[Item]) -> list[RenderedSection]:
         profile, reach, store = self._profile, self._reach, self._store
 
         @cache  # exceptions are not cached, so each section reports the failure
@@ -270,7 +272,7 @@ class _Building:
             return self._categories(limits)
 
         def of(category: Category) -> list[Item]:
-            chosen = [item.entry_id for items in found().values() for item in items]
+            chosen = [item.entry_id for items in (*found().values(), standing) for item in items]
             self._pairs.look_up(chain(chosen, (hit.entry.id for hit in self._current)))  # of all parts at once
             return self._pairs.beside(found()[category])
 
@@ -304,7 +306,7 @@ class _Building:
         # Few of a category are among the notes that were found, or an entry of another one says the same.
         rest = {category: limit for category, limit in limits.items() if len(chosen[category]) < limit}
         if rest and max(rest.values()):
-            hits = recall_each(reach.stores, replace(request, limit=max(rest.values())), rest)
+            hits = recall_each(reach.stores, replace(request, limit=max(rest.values())), rest, self._looks)
             chosen |= {category: [hit for _, hit in hits[category]] for category in rest}
         self._confidences += [hit.confidence for found in chosen.values() for hit in found[:1]]
         return {
@@ -317,7 +319,7 @@ class _Building:
         filters = replace(self._reach.filters, kinds=(Kind.NOTE,), current_at=None)
         limit = min(self._profile.notes, self._profile.budget // NOTE_TOKENS + 5)
         request = replace(self._request, filters=filters, limit=limit)
-        hits = [hit for _, hit in self._part(NOTES, lambda: recall(self._reach.stores, request))]
+        hits = [hit for _, hit in self._part(NOTES, lambda: recall(self._reach.stores, request, self._looks))]
         self._current = [hit for hit in hits if hit.entry.state_at(request.now) is State.CURRENT]
         if len(self._current) < len(hits):
             holding = {hit.entry.id for hit in self._current}
@@ -363,7 +365,7 @@ class _Building:
 
     def _turns_found(self, limit: int) -> list[UnreadTurn]:
         query, own = self._request.query, self._store
-        vector = query_vector(own, query)
+        vector = self._looks.vector(lambda: query_vector(own, query))
         found: list[UnreadTurn] = []
         for store in (own,) if own is self._shared else (own, self._shared):
             statuses = None if store is own else access_policy.PAST
@@ -373,7 +375,7 @@ class _Building:
             )
             self._confidences += [confidence] if turns else []
             found += [
-                UnreadTurn(confidence * turn.score / (turns[0].score or 1.0), turn.seq, turn.before, store)
+                UnreadTurn(confidence * turn.score / (turns[0].score or 1.0), turn.seq, turn.before, store, turn.event)
                 for turn in turns
             ]
         return found
@@ -383,14 +385,12 @@ class _Building:
         query, origins = self._request.query, self._reach.filters.origins
 
         def read() -> list[ContextCandidate]:
-            stores = dict.fromkeys(turn.store for turn in turns)
-            events = {
-                (store, seq): event
-                for store in stores
-                for seq, event in conversation_search.events_of(
-                    store, [turn.seq for turn in turns if turn.store is store]
-                ).items()
-            }
+            unread = [turn for turn in turns if turn.event is None]
+            events = {(turn.store, turn.seq): turn.event for turn in turns if turn.event is not None}
+            for store in dict.fromkeys(turn.store for turn in unread):
+                seqs = [turn.seq for turn in unread if turn.store is store]
+                read = conversation_search.events_of(store, seqs)
+                events.update(((store, seq), event) for seq, event in read.items())
             found = []
             for turn in turns:
                 event = events.get((turn.store, turn.seq))
@@ -402,10 +402,8 @@ class _Building:
 
         return self._part(EARLIER, read)
 
-    def _rules(self, fixed: Sequence[RenderedSection]) -> list[Item]:
+    def _standing(self) -> Sequence[Item]:
         """Return standing rules, preferences and notes of the account; without a command, near notes as well."""
-        if not self._profile.notes:
-            return []
         asked = self._asked
 
         def kept() -> Sequence[Item]:
@@ -414,8 +412,12 @@ class _Building:
                 known[asked] = context_rules.standing(self._reach, self._request, asked)
             return known[asked]
 
+        return self._part(NOTES, kept)
+
+    def _rules(self, fixed: Sequence[RenderedSection], standing: Sequence[Item]) -> list[Item]:
+        """Return those of the standing notes that a share of the budget holds, with their pairs."""
         shown = _shown(fixed)
-        found = {item.entry_id: item for item in self._part(NOTES, kept) if item.entry_id not in shown}
+        found = {item.entry_id: item for item in standing if item.entry_id not in shown}
         chosen, room = list[Item](), RULES_SHARE * self._profile.budget
         for item in found.values():
             room -= text.token_weight(item.text) + RULE_FRAME

@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from heapq import heappop, heappush
 from itertools import chain
+from typing import NamedTuple
 
 from recollect import text
 from recollect.engine.agent_store import Store
@@ -77,14 +78,15 @@ class ContextCandidate:
     """Whether it is included, last, even if its value is far below the best one."""
 
 
-@dataclass(frozen=True, slots=True)
-class UnreadTurn:
+class UnreadTurn(NamedTuple):
     """A search hit: its value, the sequence numbers of the turn and the previous one, and the store to read from."""
 
     value: float
     seq: int
     before: int
     store: Store
+    event: Event | None = None
+    """The turn itself, if the search has read it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,7 @@ Filters are applied before the best are selected, so a filtered search misses no
 import logging
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from recollect import names, text
 from recollect.engine.agent_store import Store
@@ -61,13 +60,14 @@ _log = logging.getLogger("recollect.past")
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class RankedTurn:
+class RankedTurn(NamedTuple):
     """The sequence number of a turn, its score, and the number of the turn before it in its conversation (0: none)."""
 
     seq: int
     score: float
     before: int
+    event: Event | None
+    """The turn itself, if the search has read it."""
 
 
 def keep_up(store: Store, tx: Transaction, journal: Journal) -> None:
@@ -166,7 +166,7 @@ def ranked(
 ) -> tuple[list[RankedTurn], float]:
     """Return the turns that answer a query, best first, and the confidence; without the events with these numbers.
 
-    The turns are not read; see `events_of`.
+    Most of the turns are not read; see `events_of`.
     """
     query = query[:QUERY_LENGTH]
     words = text.query_terms(query)
@@ -182,7 +182,8 @@ def ranked(
             spans = _spans(tx, store, vector, journal.events) if vector is not None else []
             best, confidence = look.best(tx, limit, spans, allowed, by_conversation=False)
             before = look.records["before"]
-            return [RankedTurn(seq, score, int(before[seq])) for seq, score in best], confidence
+            read = look.events.get
+            return [RankedTurn(seq, score, int(before[seq]), read(seq)) for seq, score in best], confidence
 
     return _by_words_if_damaged(by, vector, words)
 
@@ -350,7 +351,9 @@ def _hits(
     """Load the hits, the turns around them, and their conversations."""
     around = {seq: look.around(seq, AROUND) for seq, _ in best}
     wanted = {one for seq, beside in around.items() for one in (seq, *beside)}
-    events = {event.seq: event for event in history.events(tx, "events_by_seq", seqs=sorted(wanted))}
+    events = {seq: look.events[seq] for seq in wanted & look.events.keys()}
+    unread = sorted(wanted - events.keys())
+    events |= {event.seq: event for event in history.events(tx, "events_by_seq", seqs=unread)}
     ids = {event.conversation_id for event in events.values()}
     talks = [history.info(row) for row in tx.all("history.conversations_by_id", ids=sorted(ids))]
     infos = {info.id: info for info in history.titled(tx, talks)}

@@ -14,7 +14,7 @@ pass rate so far.
 """
 
 import logging
-from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["LIMIT", "QUERY_LENGTH", "Request", "query_vector", "recall", "recall_each"]
+__all__ = ["LIMIT", "QUERY_LENGTH", "QueryLookups", "Request", "query_vector", "recall", "recall_each"]
 
 MODES = ("hybrid", "keyword", "vector")
 FUSIONS = ("weighted", "rrf")
@@ -112,6 +112,19 @@ class Request:
         )
 
 
+class QueryLookups:
+    """What was looked up for a query: its vector, and the posting lists of its words in each store."""
+
+    def __init__(self) -> None:
+        self.lists: dict[Store, index.IndexLookup] = {}
+        self._vector: list[NDArray[np.float32] | None] = []
+
+    def vector(self, embed: "Callable[[], NDArray[np.float32] | None]") -> "NDArray[np.float32] | None":
+        """Return the vector of the query, which is embedded once, also if that fails."""
+        self._vector = self._vector or [embed()]
+        return self._vector[0]
+
+
 @dataclass(slots=True)
 class _Candidates:
     """The candidates of one store, by document number."""
@@ -124,18 +137,22 @@ class _Candidates:
     signs: Mapping[int, entries.RankingInputs]
 
 
-def recall(stores: Sequence[Store], request: Request) -> list[tuple[Store, Hit]]:
-    """Return the best hits over all stores, each with its store. The first store belongs to the reader."""
-    hits = _recall(stores, request, {None: request.limit})[None]
+def recall(stores: Sequence[Store], request: Request, looks: QueryLookups | None = None) -> list[tuple[Store, Hit]]:
+    """Return the best hits over all stores, each with its store. The first store belongs to the reader.
+
+    Recalls of the same words, one soon after the other, can share `looks`.
+    """
+    hits = _recall(stores, request, {None: request.limit}, looks or QueryLookups())[None]
     return [found for found in hits if found[1].confidence >= request.min_confidence]
 
 
 def recall_each(
-    stores: Sequence[Store], request: Request, limits: Mapping[Category, int]
+    stores: Sequence[Store], request: Request, limits: Mapping[Category, int], looks: QueryLookups | None = None
 ) -> dict[Share, list[tuple[Store, Hit]]]:
     """Return the best hits per category, up to its limit: equal to one recall per category, in a single search."""
     wanted = tuple(category for category, limit in limits.items() if limit > 0)
-    return _recall(stores, replace(request, filters=replace(request.filters, categories=wanted)), limits)
+    narrow = replace(request, filters=replace(request.filters, categories=wanted))
+    return _recall(stores, narrow, limits, looks or QueryLookups())
 
 
 class _DamagedIndex(Corrupt):
@@ -163,23 +180,30 @@ def _guarded(store: Store, ranking: Ranking) -> Ranking:
 
 
 def _recall(
-    stores: Sequence[Store], request: Request, limits: Mapping[Category, int] | Mapping[None, int]
+    stores: Sequence[Store],
+    request: Request,
+    limits: Mapping[Category, int] | Mapping[None, int],
+    looks: QueryLookups,
 ) -> dict[Share, list[tuple[Store, Hit]]]:
     """Return the hits of each share. A damaged index is rebuilt from the entries, at most once per store."""
     if max(limits.values(), default=0) > LIMIT:
         raise Invalid(f"a recall gives at most {LIMIT:,} hits, not {max(limits.values()):,}; use a smaller limit")
     for _ in stores:
         try:
-            return _recalled(stores, request, limits)
+            return _recalled(stores, request, limits, looks)
         except _DamagedIndex as error:
             _log.warning("the index of %s is damaged (%s); it is rebuilt", error.store.agent, error.__cause__)
             with error.store.write() as work:
                 reindex(work)
-    return _recalled(stores, request, limits)
+            looks.lists.clear()
+    return _recalled(stores, request, limits, looks)
 
 
 def _recalled(
-    stores: Sequence[Store], request: Request, limits: Mapping[Category, int] | Mapping[None, int]
+    stores: Sequence[Store],
+    request: Request,
+    limits: Mapping[Category, int] | Mapping[None, int],
+    looks: QueryLookups,
 ) -> dict[Share, list[tuple[Store, Hit]]]:
     hits: dict[Share, list[tuple[Store, Hit]]] = {share: [] for share in limits}
     wanted: dict[Share, int] = {share: limit for share, limit in limits.items() if limit > 0}
@@ -192,10 +216,11 @@ def _recalled(
     if request.mode == "vector":
         for store in stores:
             embedding.compare_models(store, needed=True)
-    vector = _query_vector(stores, request)
+    vector = looks.vector(lambda: _query_vector(stores, request))
     if words or vector is not None:
         with stores[0].database.snapshot([(store.database, store.agent) for store in stores]):
-            _search(stores, request, wanted, hits, words=words, vector=vector, filters=filters)
+            measure = _Measure(stores, words, request, looks)
+            _search(stores, request, wanted, hits, measure=measure, vector=vector, filters=filters)
     return hits
 
 
@@ -205,15 +230,14 @@ def _search(
     wanted: dict[Share, int],
     hits: dict[Share, list[tuple[Store, Hit]]],
     *,
-    words: Sequence[Sequence[str]],
+    measure: "_Measure",
     vector: "NDArray[np.float32] | None",
     filters: Mapping[Store, Filters],
 ) -> None:
     """Fill in the hits of each share that is wanted."""
     for store in stores:
         embedding.compare_models(store)
-    measure = _Measure(stores, words, request)
-    depth = _depth(request, max(wanted.values()), fused=vector is not None and bool(words))
+    depth = _depth(request, max(wanted.values()), fused=vector is not None and bool(measure.words))
     deepest = max(DEEPEST, 4 * depth)
     while wanted:
         everything = [
@@ -304,17 +328,20 @@ class _Measure:
     transaction suffices if only it has entries.
     """
 
-    def __init__(self, stores: Sequence[Store], words: Sequence[Sequence[str]], request: Request) -> None:
+    def __init__(
+        self, stores: Sequence[Store], words: Sequence[Sequence[str]], request: Request, looks: QueryLookups
+    ) -> None:
         self.words, self._request = words, request
-        self._looks: dict[Store, index.IndexLookup] = {}
+        self._looks, self._stores = looks.lists, stores
         self.known: dict[Store, _Known] = {store: _Known() for store in stores}
         self._first = stores[0]
         self.empty: set[Store] = set()
         """Stores without entries."""
         for store in stores[1:]:
-            with store.search() as (tx, counters):
-                self.look(store, tx, counters)
-            if not counters.live:
+            if store not in self._looks:
+                with store.search() as (tx, counters):
+                    self.look(store, tx, counters)
+            if not self._looks[store].documents:
                 self.empty.add(store)
 
     def look(self, store: Store, tx: Transaction, counters: Counters) -> index.IndexLookup:
@@ -335,7 +362,7 @@ class _Measure:
     def statistics(self) -> index.Statistics:
         """Return the term statistics; all stores must have been read."""
         assert self._first in self._looks
-        return index.Statistics(list(self._looks.values()))
+        return index.Statistics([self._looks[store] for store in self._stores])
 
 
 def _candidates(

@@ -168,7 +168,12 @@ def _author(item: Item) -> str:
     """Return the source of what is the user's or the agent's own; for anything else, and for a source that claims to be
     an origin, the origin. A source is free text and never stands in for it."""
     foreign = not item.origin.at_least(Origin.AGENT)
-    return item.origin if foreign or fencing.skeleton(item.source) in _ORIGINS else fencing.label(item.source)
+    return item.origin if foreign or _claims_origin(item.source) else fencing.label(item.source)
+
+
+@lru_cache(256)  # the items of a prompt share a few sources
+def _claims_origin(source: str) -> bool:
+    return fencing.skeleton(source) in _ORIGINS
 
 
 def _entry_line(item: Item) -> str:

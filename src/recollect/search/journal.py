@@ -10,7 +10,7 @@ Imported by the first search or flush and not with the package, because it needs
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -193,8 +193,8 @@ class JournalIndex(index.Segmented):
                 f"there are {live} and {tokens}"
             )
         same = (prints == right) & covered
-        for field in ("length", "conversation", "before", "at", "flags"):
-            same &= stored[field] == expected[field]
+        for name in ("length", "conversation", "before", "at", "flags"):
+            same &= stored[name] == expected[name]
         # A name is stored as the number of any event with the same speaker.
         named = np.minimum(stored["speaker"], journal.flushed)
         same &= expected["speaker"][named] == expected["speaker"]
@@ -239,6 +239,8 @@ class JournalLookup:
     parts: list[tuple[bm25.DocumentRange, list[tuple[float, int, bm25.PostingList]]]]
     rules: Integers
     """Events with a word of standing rules."""
+    events: dict[int, Event] = field(default_factory=dict)
+    """The events that `best` has read, which are most of the best ones."""
 
     def allowed(
         self, since: int | None, until: int | None, conversations: Sequence[int] | None, without: Collection[int] = ()
@@ -280,15 +282,23 @@ class JournalLookup:
         read = order[: turn_text.READ if wanted else 0]
         rules = order[np.isin(seqs[order], self.rules) & (candidates.role[order] == turns.Role.USER)][: turn_text.READ]
         if len(read) or len(rules):
-            contents = history.contents(tx, seqs[np.union1d(read, rules)].tolist())
-            scores[read] += [wanted.score(contents.get(seq, "")) for seq in seqs[read].tolist()]
+            self._read(tx, seqs[np.union1d(read, rules)].tolist())
+            scores[read] += [wanted.score(self._content(seq)) for seq in seqs[read].tolist()]
             asked = {term for word in self.words for term in word}
-            scores[rules] += [turn_text.rule_score(contents.get(seq, ""), asked) for seq in seqs[rules].tolist()]
+            scores[rules] += [turn_text.rule_score(self._content(seq), asked) for seq in seqs[rules].tolist()]
             order = _best_first(seqs, scores, mask)
         if by_conversation:
             _, first = np.unique(candidates.conversation[order], return_index=True)
             order = order[np.sort(first)]
         return [(int(seqs[place]), float(scores[place])) for place in order[:limit]], confidence
+
+    def _read(self, tx: Transaction, seqs: Sequence[int]) -> None:
+        read = map(_event, tx.all("history.events_by_seq", seqs=seqs))
+        self.events.update((event.seq, event) for event in read if event is not None)
+
+    def _content(self, seq: int) -> str:
+        event = self.events.get(seq)
+        return "" if event is None else event.content
 
     def rank(self, limit: int, allowed: Flags | None = None) -> list[tuple[int, float]]:
         """Return the best allowed turns by BM25 alone, as (number, score)."""

@@ -15,12 +15,14 @@ the best turns as a second question, similar words by their vectors, boosted tre
 import re
 from collections.abc import Container, Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
 from recollect import standing_rules, text
+from recollect.stop_words import ENGLISH_STOPS, PORTUGUESE_STOPS
 
 __all__ = ["READ", "TurnTextQuery", "length_score", "rule_score"]
 
@@ -67,6 +69,7 @@ _NAME = re.compile(r"(?<=[a-z,;'] )[A-Z][\w'-]{1,40}|[\"“][^\"”\n]{2,60}[\"�
 _WORD = re.compile(r"\w[\w'-]{0,63}")
 _GAP = re.compile(r"\w*\W+")
 _SHORT_WORD = re.compile(r"\w{1,4}\W+")
+_STOPS = ENGLISH_STOPS | PORTUGUESE_STOPS
 _STEM = 4
 """Letters of a word that must match at least; of longer words all but two."""
 
@@ -88,7 +91,7 @@ class TurnTextQuery:
         names = frozenset(part for speaker in speakers for part in speaker.split())
         folded = {name.lower() for name in names}
         words = [word.lower().removesuffix("'s") for word in _WORD.findall(query)]
-        telling = [word for word in words if word not in folded and text.query_terms(word)]
+        telling = [word for word in words if word not in folded and _tells(word)]
         pairs = list(dict.fromkeys(pairwise(telling)))[:PHRASES]
         return cls(
             phrases=tuple((_beginning(first), _beginning(second)) for first, second in pairs),
@@ -132,6 +135,14 @@ def rule_score(content: str, asked: Container[str]) -> float:
     scope = standing_rules.scope(content[:BEGINNING])
     words = text.query_terms(scope) if scope else []
     return RULE * sum(any(term in asked for term in word) for word in words) / len(words) if words else 0.0
+
+
+@lru_cache(2_000)
+def _tells(word: str) -> bool:
+    """Return whether a word, of at most 64 characters, is one that a search looks up."""
+    if word.isascii() and word.isalpha() and word not in _STOPS:  # fast path, same result as below
+        return True
+    return bool(text.query_terms(word))
 
 
 def _beginning(word: str) -> str:

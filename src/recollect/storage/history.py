@@ -19,7 +19,6 @@ __all__ = [
     "append",
     "breaks",
     "channels",
-    "contents",
     "conversation",
     "conversations",
     "erase_event",
@@ -277,11 +276,6 @@ def event(row: Row) -> Event:
 def events(tx: Transaction, query: str, **values: Any) -> list[Event]:
     """Return the events of a named query."""
     return [event(row) for row in tx.all(f"history.{query}", **values)]
-
-
-def contents(tx: Transaction, seqs: Sequence[int]) -> dict[int, str]:
-    """Return the contents of events by sequence number; those that are missing are omitted."""
-    return dict(tx.all("history.contents", seqs=seqs)) if seqs else {}
 
 
 def payloads_back(tx: Transaction, conversation_id: str, before: int, limit: int) -> list[PayloadRow]:

@@ -222,13 +222,10 @@ SELECT count(*) FROM events WHERE agent = :agent AND conversation_id = :conversa
 SELECT seq, id, conversation_id, lane, type, content, payload, tool_call_id, hash, previous, created_at, erased_at
 FROM events WHERE agent = :agent AND conversation_id = :conversation AND type = 'ToolResultCommitted' ORDER BY seq
 
+-- The order makes SQLite look up each number; without it, it reads all events of the agent.
 -- name: events_by_seq
 SELECT seq, id, conversation_id, lane, type, content, payload, tool_call_id, hash, previous, created_at, erased_at
 FROM events WHERE agent = :agent AND seq IN (:seqs*) ORDER BY seq
-
--- name: contents
--- The order makes SQLite look up each number; without it, it reads all events of the agent.
-SELECT seq, content FROM events WHERE agent = :agent AND seq IN (:seqs*) ORDER BY seq
 
 -- name: journal_after
 SELECT seq, id, conversation_id, lane, type, content, payload, tool_call_id, hash, previous, created_at, erased_at
