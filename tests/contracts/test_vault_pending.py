@@ -119,3 +119,24 @@ def test_a_deleted_workspace_is_not_written_again(tmp_path: Path) -> None:
         home.agent("ana").remember("The gate is blue", category="decisions")
         home.delete_workspace("default")
     assert not file_of(tmp_path).exists()
+
+
+def test_a_conversion_that_reads_many_files_does_not_wait_for_the_sync_that_they_caused(tmp_path: Path) -> None:
+    folder = tmp_path / "notes"
+    with recollect.open(tmp_path / "notes.db", vault=folder) as home:
+        home.vault().sync()
+    for number in range(300):
+        path = folder / "ana" / f"{number % 7}" / f"note {number}.md"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"note number {number}\n")
+    program = f"""
+        import recollect
+        from recollect.config import Settings, VaultSettings
+        from recollect.vault import sync
+        sync.DELAY = 0.0  # the sync starts while the conversion still holds the vault
+        settings = Settings(vault=VaultSettings(folder={str(folder)!r}, layout="notes"))
+        with recollect.open({str(tmp_path / "notes.db")!r}, settings=settings) as home:
+            home.vault().convert()
+            assert len(home.agent("ana").list(limit=1000)) == 300
+    """
+    subprocess.run([sys.executable, "-c", textwrap.dedent(program)], check=True, timeout=60)

@@ -162,14 +162,14 @@ class Vault:
             problems += self._in_layout(before).sync().problems
             self._forget_note_files()
             rewrite_file(self.folder, LAYOUT, lambda raw: f"{self._layout}\n".encode())
-        written = list(self.sync().written) if self._layout == NOTES else []
+        written = list(self._synced(None).written) if self._layout == NOTES else []
         self._places.clear()
         deleted = []
         for old in self._old_files():
             problem = remove_old(self.folder, old)
             problems += [problem] if problem else []
             deleted += [old.path] if problem is None else []
-        report = self.sync()
+        report = self._synced(None)
         return Conversion(
             layout=self._layout,
             written=(*written, *report.written),
@@ -239,9 +239,13 @@ class Vault:
 
     def sync(self, agent: str | None = None) -> SyncReport:
         """Sync files and entries of one agent, or of all agents."""
+        self.flush()
+        return self._synced(agent)
+
+    def _synced(self, agent: str | None) -> SyncReport:
+        """Sync without `flush`, which would block a caller that holds the lock: the pending sync waits for it."""
         from recollect.vault.status import files_not_read
 
-        self.flush()
         report = self.make(again=True) + self.project()
         self.remove_leftovers()
         for name in self._everyone() if agent is None else [names.segment(agent, "an agent")]:
