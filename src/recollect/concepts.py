@@ -8,7 +8,8 @@ first eight of the rest are used.
 import re
 import unicodedata
 from collections.abc import Iterable
-from functools import lru_cache
+from functools import lru_cache, partial
+from operator import is_
 
 __all__ = ["LIMIT", "chunk_tags", "concept_tags"]
 
@@ -72,6 +73,9 @@ _EDGES = re.compile(r"^[\W_]+|[\W_]+$")
 _UNSURE_PIECE = re.compile("|".join(sorted({re.escape(term.split()[-1]) for term in _GLOSSARY})))
 
 
+_is_none = partial(is_, None)
+
+
 def chunk_tags(chunk: str) -> tuple[str, ...] | None:
     """Return the tags of a chunk without white space; None if they depend on the context or need the slow path."""
     folded = chunk if chunk.islower() else chunk.lower()
@@ -97,7 +101,7 @@ def _first_known(known: Iterable[tuple[str, ...] | None], most: int) -> dict[str
     """Return at least the first `most` tags of the chunks; None if those of one chunk are not known."""
     found: dict[str, None] = {}
     every = list(known)
-    if None in every:
+    if any(map(_is_none, every)):
         return None
     for tags in filter(None, every):
         for tag in tags:

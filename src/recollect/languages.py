@@ -10,6 +10,7 @@ ties, because it is the language of names, and of notes without any of these sig
 
 import re
 import unicodedata
+from functools import lru_cache
 
 from recollect.stop_words import ENGLISH_STOPS, PORTUGUESE_SHARED_STOPS, PORTUGUESE_STOPS
 
@@ -173,6 +174,7 @@ def sign_votes(chunk: str) -> int:
     return found or (_ONE["portuguese"] if _TILDE.search(chunk) else 0)
 
 
+@lru_cache(4_096)
 def leading(votes: int) -> tuple[str, ...]:
     """Return the languages with the most votes, all of them if there is no vote."""
     counts = [votes >> (_SHIFT * place) & _MASK for place in range(len(LANGUAGES))] if votes > _MASK else [votes]

@@ -43,7 +43,7 @@ __all__ = [
     "without_project",
 ]
 
-BATCH = 1_024
+BATCH = 8_192
 TRIES = 3
 
 
@@ -145,7 +145,7 @@ class Memory(MemoryReads):
         return self.apply(add) if supersedes is None else self._supersede(supersedes, add, None)
 
     def remember_many(self, drafts: Iterable[Add]) -> list[Entry]:
-        """Store many entries, 1,024 per transaction, and return them.
+        """Store many entries, 8,192 per transaction, and return them.
 
         A sequence is validated completely before the first write, including the names; an iterator is validated batch
         by batch.

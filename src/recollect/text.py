@@ -357,9 +357,12 @@ def terms(text: str) -> dict[str, int]:
 
 def count(found: Sequence[Chunk]) -> dict[str, int]:
     """Return `terms()` of a text from its `chunks()`."""
-    counts: dict[str, int] = {}
-    for term in _terms_in_order(found):
-        counts[term] = counts.get(term, 0) + 1
+    terms = list(_terms_in_order(found))
+    counts = dict.fromkeys(terms, 1)
+    if len(counts) < len(terms):  # else every term occurs once
+        counts = dict.fromkeys(counts, 0)
+        for term in terms:
+            counts[term] += 1
     return counts
 
 

@@ -98,8 +98,7 @@ _CUES = (
     "ate",
 )
 """Most texts have none of these, so that they need not be folded."""
-_DATED = re.compile(rf"\d|{_DAY}")
-"""What every date has, in a text without accents."""
+_DIGIT = re.compile(r"\d")
 _ORDINAL = re.compile(rf"\b(\d{{1,2}})\. (?=(?:{_MONTH})\b)")
 _NOT = re.compile(r"\b(?:not|never|nicht|nao|no|kein\w*|dont|doesnt|wont|cant)\b[^,;]{0,20}$")
 _HABIT = re.compile(r"\b(?:every|each|always|jeden|jede|immer|cada|todos?|todas|sempre|siempre)\b")
@@ -127,7 +126,8 @@ def stated_validity(text: str, written_at: int) -> Validity | None:
 def _has_cue(lower: str) -> bool:
     if not any(map(lower.__contains__, _CUES)):
         return False
-    return not lower.isascii() or _DATED.search(lower) is not None
+    # What every date has, in a text without accents.
+    return not lower.isascii() or _DIGIT.search(lower) is not None or any(map(lower.__contains__, _WEEKDAYS))
 
 
 def _folded(line: str) -> str:

@@ -199,6 +199,23 @@ def test_the_ranking_is_right_after_every_step_of_an_index_s_life_seen_from_ever
         agrees()
 
 
+def test_many_documents_are_written_to_a_larger_segment_which_leaves_no_smaller_one_before_it(mem: Memory) -> None:
+    def add(first: int, size: int) -> None:
+        mem.remember_many(
+            Add(f"{WORDS[n % 12]} {WORDS[n % 7]}" + " amber" * (n % 5)) for n in range(first, first + size)
+        )
+
+    add(0, 2)
+    add(2, 20)
+    assert segments(mem) == [(1, 9), (1, 9), (0, 3)]
+    assert_ranked_like_the_oracle(mem)
+    add(22, 12)
+    assert segments(mem) == [(2, 27), (0, 3), (0, 3)], "the documents after a small segment were merged with it"
+    assert_ranked_like_the_oracle(mem)
+    mem.remember_many([Add("kelp" + " kelp" * 250), Add("kelp larch")])
+    assert_ranked_like_the_oracle(mem, ["kelp", "larch kelp"])
+
+
 def test_a_segment_that_was_rewritten_is_merged_in_the_order_of_its_documents(mem: Memory) -> None:
     # The first segment gets a newer number than the second one by losing a document, then all three are merged.
     mem.remember_many(Add(f"amber birch {WORDS[n % 12]} {WORDS[n % 7]}", name=f"n{n}") for n in range(6))

@@ -2,10 +2,12 @@
 
 import json
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from recollect import Category, Entry, Kind, Lifetime, Origin, Scope
+from recollect.concepts import concept_tags
 from recollect.storage import additions, entries
 
 AT = 1_700_000_000_000
@@ -45,6 +47,15 @@ def test_every_field_comes_back(entry: Entry) -> None:
     assert entries.from_snapshot(entry.id, additions.of_log(additions.to_log(values, AT), AT)) == replace(
         entry, content_hash=entries.content_hash(entry.content), context=entry.context or values.get("context")
     )
+
+
+@pytest.mark.parametrize(
+    "more", [{}, {"importance": 0.0}, {"created_at": 5}, {"kind": Kind.CHUNK}, {"evidence": ("e",)}]
+)
+def test_a_new_entry_is_encoded_like_its_fields(more: dict[str, Any]) -> None:
+    for content in ("Ana owns the deploy.", 'a "quoted" \\ line\nand 🦊', "\u2028"):
+        entry = replace(PLAIN, content=content, concept_tags=concept_tags(content), **more)
+        assert additions.of_new(entry, AT) == additions.to_log(entries.snapshot(entry), AT)
 
 
 @pytest.mark.parametrize(

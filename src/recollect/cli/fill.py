@@ -25,7 +25,7 @@ __all__ = ["HELPER", "fill"]
 
 HOUR = 3_600_000
 DAY = 24 * HOUR
-BATCH = 5_000
+BATCH = 8_192
 HELPER = "scout"
 """A second agent, which looks things up for the first."""
 

@@ -131,7 +131,8 @@ def _add(work: Work, add: Add, actor: str, now: int) -> Entry:
     entry, chunks = _new_entry(work, add, now)
     store(work, entry, now, chunks)
     changed(work, entry.category)
-    log(work, "add", entry.id, actor, now, after=entries.snapshot(entry), tags=entry.concept_tags)
+    work.counters.operations += 1
+    entries.record_addition(work.tx, entry, work.counters.operations, at=now, actor=actor)
     return entry
 
 
@@ -395,7 +396,6 @@ def log(
     *,
     before: dict[str, Any] | None = None,
     after: dict[str, Any] | None = None,
-    tags: Sequence[str] | None = None,
 ) -> None:
     """Append one row to the operation log; see `entries.record`."""
     work.counters.operations += 1
@@ -408,7 +408,6 @@ def log(
         entry_id=entry_id,
         before=before,
         after=after,
-        tags=tags,
     )
 
 

@@ -23,7 +23,7 @@ import logging
 import threading
 from array import array
 from bisect import bisect_right
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -32,7 +32,7 @@ from typing import TYPE_CHECKING
 
 from recollect.errors import Corrupt
 from recollect.search.ranking import b_for
-from recollect.search.tail import MOST, pack, unpack
+from recollect.search.tail import pack, unpack
 from recollect.storage.counters import Counters
 from recollect.storage.database import Row, Transaction
 
@@ -53,7 +53,6 @@ __all__ = [
     "Segmented",
     "Statistics",
     "Word",
-    "postings_of",
     "weigh",
 ]
 
@@ -86,6 +85,8 @@ class Segmented:
     """
 
     queries = "index"
+    postings = "postings"
+    """The table of its posting lists."""
     undoes = False
     """Whether a view of it answers for older snapshots, too."""
 
@@ -160,8 +161,8 @@ class Segmented:
         counters.layout += 1
         segment = counters.layout
         tx.run(f"{self.queries}.segment_put", segment=segment, level=level, first=first, size=size, lengths=lengths)
-        rows = ({"segment": segment, "term": term, "data": data} for term, data in lists)
-        tx.many(f"{self.queries}.postings_put", rows)
+        rows = ((tx.agent, segment, term, data) for term, data in lists)
+        tx.load(self.postings, ("agent", "segment", "term", "data"), rows)
 
     def _current(self, tx: Transaction, counters: Counters, *, exactly: bool = False) -> "View":
         """Return the cached view, updated to the state that the transaction sees, or newer if it can answer for it."""
@@ -202,20 +203,32 @@ class Index(Segmented):
     def put_all(self, tx: Transaction, counters: Counters, documents: Sequence[Mapping[str, int]]) -> int:
         """Index documents; return the number of the first, which the others follow.
 
-        Documents that fill the tail are written to a segment, without a row in the tail.
+        Documents that fill the tail are written to a segment, without a row in the tail; many of them to a segment of
+        the size to which the next merge would bring them.
         """
-        first = counters.documents + 1
-        for start in range(0, len(documents), TAIL):
-            some = documents[start : start + TAIL]
+        first, start = counters.documents + 1, 0
+        while start < len(documents):
+            waiting = counters.documents - counters.flushed
+            level, size = self._next_segment(tx, waiting + len(documents) - start)
+            some = documents[start : start + (size - waiting if waiting < size else size)]
             fresh = list(enumerate(some, counters.documents + 1))
+            start += len(some)
             counters.documents += len(some)
             counters.live += len(some)
             counters.tokens += sum(sum(terms.values()) for terms in some)
-            if counters.documents - counters.flushed < TAIL or counters.analysis == STALE:
+            if waiting + len(some) < TAIL or counters.analysis == STALE:
                 tx.load("tail", ("agent", "doc", "terms"), ((tx.agent, doc, pack(terms)) for doc, terms in fresh))
             else:
-                self._tidy(partial(self._flush, fresh=fresh), tx, counters)
+                self._tidy(partial(self._flush, fresh=fresh, level=level), tx, counters)
         return first
+
+    def _next_segment(self, tx: Transaction, documents: int) -> tuple[int, int]:
+        """Return level and size of the segment that the next documents go to, of which there are so many."""
+        if documents >= FAN * TAIL <= SPAN:
+            segments = tx.all("index.segments")
+            if not segments or segments[-1][1] > 0:  # smaller ones before it would never be merged
+                return 1, FAN * TAIL
+        return 0, TAIL
 
     def remove(self, tx: Transaction, counters: Counters, doc: int, entry_id: str, terms: Mapping[str, int]) -> None:
         """Remove a document; `terms` are those it was indexed with."""
@@ -346,8 +359,16 @@ class Index(Segmented):
             _log.warning("the index of %s is damaged (%s); the next search or write rebuilds it", tx.agent, error)
             counters.analysis = STALE
 
-    def _flush(self, tx: Transaction, counters: Counters, fresh: Iterable[tuple[int, Mapping[str, int]]] = ()) -> None:
+    def _flush(
+        self,
+        tx: Transaction,
+        counters: Counters,
+        fresh: Iterable[tuple[int, Mapping[str, int]]] = (),
+        level: int = 0,
+    ) -> None:
         """Flush the tail, and `fresh` documents that follow it, to a segment; then merge segments that are due."""
+        from recollect.search.segments import postings_of
+
         first, last = counters.flushed + 1, counters.documents
         if last - first >= SPAN:
             raise Corrupt(
@@ -361,7 +382,7 @@ class Index(Segmented):
         for offset, terms in documents:
             lengths[offset] = sum(terms.values())
         lists, size = postings_of(documents), len(lengths)
-        self._write_segment(tx, counters, lists, level=0, first=first, size=size, lengths=lengths.tobytes())
+        self._write_segment(tx, counters, lists, level=level, first=first, size=size, lengths=lengths.tobytes())
         tx.run("index.tail_until", doc=last)
         self._rewritten(tx, first, last)
         counters.flushed = last
@@ -516,23 +537,6 @@ def _idf(documents: int, holding: int) -> float:
 
 def _weights(word: Word) -> Mapping[str, float]:
     return word if isinstance(word, Mapping) else dict.fromkeys(word, 1.0)
-
-
-def postings_of(documents: Iterable[tuple[int, Mapping[str, int]]]) -> Iterator[tuple[str, bytes]]:
-    """Build posting lists, sorted by term, from documents given as (offset in the segment, terms)."""
-    docs: defaultdict[str, list[int]] = defaultdict(list)
-    repeated: defaultdict[str, dict[int, int]] = defaultdict(dict)  # most terms occur once in a document
-    for offset, terms in documents:
-        for term, count in terms.items():
-            found = docs[term]
-            if count > 1:
-                repeated[term][len(found)] = min(count, MOST)
-            found.append(offset)
-    for term in sorted(docs):
-        counts = bytearray(b"\x01") * len(docs[term])
-        for place, count in repeated.get(term, {}).items():
-            counts[place] = count
-        yield term, array("H", docs[term]).tobytes() + counts
 
 
 def _indexed(tx: Transaction, counters: Counters) -> dict[int, tuple[int, int]]:

@@ -20,7 +20,7 @@ from recollect.errors import Corrupt
 from recollect.model.history import Event, EventType
 from recollect.search import bm25, index, ranking, turn_text, turns
 from recollect.search.confidence import of_turns
-from recollect.search.segments import View, fingerprint, fingerprints
+from recollect.search.segments import View, fingerprint, fingerprints, postings_of
 from recollect.storage import history
 from recollect.storage.counters import Counters
 from recollect.storage.database import Row, Transaction
@@ -72,6 +72,7 @@ class JournalIndex(index.Segmented):
     """The index over one agent's journal: flush, look, rebuild, check. Thread-safe."""
 
     queries = "turns"
+    postings = "turn_postings"
 
     def flush(self, tx: Transaction, journal: Journal) -> None:
         """Write segments while TAIL or more events are unindexed; the caller saves the journal."""
@@ -86,7 +87,7 @@ class JournalIndex(index.Segmented):
             for seq, terms, record in _EventReader(first).after(tx, numbers.flushed, numbers.flushed + size):
                 records[seq - first] = record
                 documents.append((seq - first, terms))
-            lists = index.postings_of(documents)
+            lists = postings_of(documents)
             self._write_segment(tx, numbers, lists, level=0, first=first, size=size, lengths=records.tobytes())
             numbers.flushed += size
             numbers.live += int(np.count_nonzero(records["conversation"]))

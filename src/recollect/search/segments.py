@@ -3,9 +3,10 @@
 Imported by the first search or merge and not with the package, because it needs numpy.
 """
 
+import itertools
 from array import array
 from bisect import bisect_left, bisect_right
-from collections import Counter, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from hashlib import blake2b
 from typing import NamedTuple
@@ -20,7 +21,7 @@ from recollect.search.vocabulary import Vocabulary
 from recollect.storage.counters import Counters
 from recollect.storage.database import Row, Transaction
 
-__all__ = ["View", "count_in", "fingerprint", "fingerprints", "merge", "without"]
+__all__ = ["View", "count_in", "fingerprint", "fingerprints", "merge", "postings_of", "without"]
 
 FARTHEST = 65_536
 """Limit of document offsets: a posting list stores them in 16 bits."""
@@ -183,6 +184,26 @@ class View:
             docs, counts = self._tail.setdefault(term, (array("H"), bytearray()))
             docs.append(offset)
             counts.append(min(count, MOST))
+
+
+def postings_of(documents: Iterable[tuple[int, Mapping[str, int]]]) -> Iterator[tuple[str, bytes]]:
+    """Build posting lists, sorted by term, from documents given as (offset in the segment, terms), in order."""
+    numbers: defaultdict[str, int] = defaultdict(itertools.count().__next__)
+    number_of = numbers.__getitem__
+    offsets, sizes, found, counts = array("H"), array("I"), array("I"), array("I")
+    for offset, terms in documents:
+        offsets.append(offset)
+        sizes.append(len(terms))
+        found.extend(map(number_of, terms))
+        counts.extend(terms.values())
+    order = np.argsort(np.array(found, np.uint32), kind="stable")
+    doc_bytes = np.repeat(np.array(offsets, "<u2"), np.array(sizes, np.uint32))[order].tobytes()
+    count_bytes = np.minimum(np.array(counts, np.uint32), MOST).astype("u1")[order].tobytes()
+    ends = np.cumsum(np.bincount(np.array(found, np.uint32))).tolist()
+    for term in sorted(numbers):
+        number = numbers[term]
+        start, end = ends[number - 1] if number else 0, ends[number]
+        yield term, doc_bytes[2 * start : 2 * end] + count_bytes[start:end]
 
 
 def merge(

@@ -8,20 +8,34 @@ if there are any. Older versions wrote an object of all non-empty fields, which 
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, fields
+from operator import attrgetter
 from typing import Any
 
 from recollect import text
 from recollect.concepts import concept_tags
 from recollect.model.entry import Entry, Kind
-from recollect.storage.columns import to_json
+from recollect.storage.columns import text_to_json, to_json
 
-__all__ = ["of_log", "renumbered", "to_log"]
+__all__ = ["of_log", "of_new", "renumbered", "to_log"]
 
 _FIELDS = tuple(one.name for one in fields(Entry) if one.name not in ("id", "content_hash"))
 _DEFAULTS = {one.name: one.default for one in fields(Entry) if one.default is not MISSING and one.default} | {
     "kind": Kind.NOTE
 }
 """Values of fields that an addition leaves out, besides the empty ones."""
+_OTHERS = [name for name in _FIELDS if name not in ("content", "seq", "created_at", "updated_at", "concept_tags")]
+_others = attrgetter(*_OTHERS)
+_EMPTY = {one.name: one.default for one in fields(Entry)}
+_PLAIN = tuple(_DEFAULTS.get(name, _EMPTY[name]) for name in _OTHERS)
+"""What most additions have besides their content, in the order of `_others`."""
+
+
+def of_new(entry: Entry, at: int) -> str:
+    """Encode an entry added at the time `at`, whose concept tags are those of its content."""
+    if entry.created_at == entry.updated_at == at and _others(entry) == _PLAIN:  # fast path, same result as below
+        return f"[{text_to_json(entry.content)},{entry.seq}]"
+    values = {name: value for name in _FIELDS if (value := getattr(entry, name)) or value == ""}
+    return to_log(values, at, entry.concept_tags)
 
 
 def to_log(values: Mapping[str, Any], at: int, tags: Sequence[str] | None = None) -> str:

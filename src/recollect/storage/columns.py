@@ -21,6 +21,7 @@ __all__ = [
     "filter_values",
     "from_columns",
     "from_json",
+    "text_to_json",
     "to_columns",
     "to_json",
     "to_row",
@@ -94,6 +95,8 @@ def _words(text: str) -> tuple[str, ...]:
     return tuple(json.loads(text))
 
 
+text_to_json = json.encoder.encode_basestring
+"""Return a text as JSON."""
 _encoder = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_circular=False)
 
 

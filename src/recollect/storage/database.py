@@ -59,7 +59,7 @@ class Transaction(ABC):
 
     @abstractmethod
     def load(self, table: str, columns: Sequence[str], rows: Iterable[Row]) -> None:
-        """Bulk-load complete rows, as `Administration.dump` yields them. Only for copying from another database."""
+        """Bulk-load complete rows, which include the agent, into a table."""
 
     def beside(self, database: "Database", agent: str, *, write: bool) -> AbstractContextManager["Transaction"]:
         """Open a transaction on another database of the same home while this one is open, but not in use.

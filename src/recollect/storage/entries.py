@@ -57,6 +57,7 @@ __all__ = [
     "of_rows",
     "read_docs",
     "record",
+    "record_addition",
     "record_additions",
     "removed_id",
     "removed_superseded",
@@ -317,15 +318,11 @@ def record(
     entry_id: str,
     before: Mapping[str, Any] | None,
     after: Mapping[str, Any] | None,
-    tags: Sequence[str] | None = None,
 ) -> None:
-    """Append one row to the operation log without building a Revision.
-
-    For an addition, `tags` are the concept tags of its content, if the caller knows them.
-    """
+    """Append one row to the operation log without building a Revision."""
     logged = None
     if after:
-        logged = additions.to_log(after, at, tags) if operation == "add" else to_json(after)
+        logged = additions.to_log(after, at) if operation == "add" else to_json(after)
     tx.send(
         "operations.insert",
         seq=seq,
@@ -338,13 +335,18 @@ def record(
     )
 
 
-def record_additions(tx: Transaction, added: Iterable[Entry], first: int, *, at: int, actor: str) -> None:
-    """Append a row for each new entry to the operation log, from the sequence number `first` on.
+def record_addition(tx: Transaction, entry: Entry, seq: int, *, at: int, actor: str) -> None:
+    """Append the row of a new entry to the operation log; its concept tags are those of its content."""
+    after = additions.of_new(entry, at)
+    tx.send(
+        "operations.insert", seq=seq, at=at, actor=actor, operation="add", entry_id=entry.id, before=None, after=after
+    )
 
-    Their concept tags are those of their content.
-    """
+
+def record_additions(tx: Transaction, added: Iterable[Entry], first: int, *, at: int, actor: str) -> None:
+    """Append a row for each new entry, as `record_addition` does, from the sequence number `first` on."""
     rows = (
-        (tx.agent, seq, at, actor, "add", entry.id, None, additions.to_log(snapshot(entry), at, entry.concept_tags))
+        (tx.agent, seq, at, actor, "add", entry.id, None, additions.of_new(entry, at))
         for seq, entry in enumerate(added, first)
     )
     tx.load("operations", ("agent", *_LOG_COLUMNS), rows)

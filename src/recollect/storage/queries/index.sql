@@ -38,9 +38,6 @@ SELECT DISTINCT term FROM postings WHERE agent = :agent AND segment IN (:segment
 -- name: postings_of
 SELECT segment, term, data FROM postings WHERE agent = :agent AND segment IN (:segments*)
 
--- name: postings_put
-INSERT INTO postings (agent, segment, term, data) VALUES (:agent, :segment, :term, :data)
-
 -- name: postings_set
 UPDATE postings SET data = :data WHERE agent = :agent AND segment = :segment AND term = :term
 

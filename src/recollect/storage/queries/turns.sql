@@ -17,9 +17,6 @@ SELECT segment, term, data FROM turn_postings WHERE agent = :agent AND segment I
 -- name: postings_of
 SELECT segment, term, data FROM turn_postings WHERE agent = :agent AND segment IN (:segments*)
 
--- name: postings_put
-INSERT INTO turn_postings (agent, segment, term, data) VALUES (:agent, :segment, :term, :data)
-
 -- name: postings_drop
 DELETE FROM turn_postings WHERE agent = :agent AND segment IN (:segments*)
 
