@@ -276,12 +276,14 @@ class MemoryReads:
         outcome: Outcome | str | None = None,
         transcripts: bool = False,
         limit: int = 100,
+        before: str | None = None,
     ) -> NetChanges:
         """Return the entries that differ from what they were at a moment, last changed first, and their number.
 
         Each has the fields that differ, before and after. `outcome` is `added`, `changed` or `forgotten`. Pieces of
         transcripts are left out unless `transcripts` is set. The newest 1,000 operations are compared; `complete` says
-        whether those are all. The number of added entries is exact in any case.
+        whether the numbers are those of the whole period. That of added entries is exact in any case. `before` takes
+        `earlier` of the previous page and continues there; the numbers are then those of the operations compared.
 
         Raises Invalid if a value is malformed.
         """
@@ -294,6 +296,7 @@ class MemoryReads:
             limit=checks.count(limit, "changes"),
             outcome=None if outcome is None else checks.member(Outcome, outcome, "outcome"),
             transcripts=bool(transcripts),
+            before=before,
         )
 
     def overview(self, *, since: Moment | None = None, utc_offset: int = 0) -> Overview:

@@ -10,6 +10,7 @@ from playwright.sync_api import Page, expect
 from surfaces.server import Server
 
 import recollect
+from recollect import Add
 
 Serve = Callable[..., Server]
 Visit = Callable[..., Page]
@@ -35,6 +36,16 @@ def fill(server: Server) -> recollect.Memory:
     conv.end()
     server.home.flush()
     return mem
+
+
+def test_the_list_of_changes_continues_on_further_pages(server: Server, visit: Visit) -> None:
+    server.home.agent("default").remember_many([Add(f"Note number {number}") for number in range(1_002)])
+    page = visit(server, "#/overview/changes?since=1000")
+    expect(page.locator(".net li")).to_have_count(1_000)
+    page.get_by_role("link", name="Show earlier changes").click()
+    expect(page.locator(".net li")).to_have_count(2)
+    expect(page.locator(".net")).to_contain_text("Note number 0")
+    expect(page.get_by_role("link", name="Show earlier changes")).to_have_count(0)
 
 
 def test_the_bare_address_shows_the_overview_and_each_number_leads_to_its_items(server: Server, visit: Visit) -> None:

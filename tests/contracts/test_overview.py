@@ -95,7 +95,52 @@ def test_only_the_newest_operations_are_compared(home: Home, clock: FixedClock) 
     since = clock.now()
     ana.remember_many([Add(f"Note number {number}") for number in range(1_001)])
     found = ana.changed_since(since, limit=2_000)
-    assert (found.added, found.complete, len(found.items)) == (1_001, False, 1_000)
+    assert (found.added, found.complete, len(found.items)) == (1_001, True, 1_000)
+    last = ana.changed_since(since, before=found.earlier)
+    assert ([one.label for one in last.items], last.earlier) == (["Note number 0"], None)
+
+
+def test_the_pages_of_changes_show_each_entry_once(home: Home, clock: FixedClock) -> None:
+    ana = home.agent("ana")
+    ana.remember("Written before", name="before")
+    clock.advance(DAY)
+    since = clock.now()
+    added = list(ana.remember_many([Add(f"Early {number}") for number in range(120)]))
+    ana.apply(Write("before", content="Written before, changed"))
+    ana.remember("Likes tea", scope="account")
+    added += ana.remember_many([Add(f"Late {number}") for number in range(1_080)])
+    assert not ana.changed_since(since).complete
+    for entry in [*added[:10], *added[-10:]]:
+        ana.apply(Write(entry.id, tags=("read",)))
+    ana.apply(Write("before", content="Written before, changed again"))
+    home.agent("ben").remember("Of another agent")
+    wanted = {entry.id for entry in added} | {ana.get("before").id} | {one.id for one in ana.list(scope="account")}
+    for limit in (150, 2_000):
+        seen, cursor, pages = list[str](), None, 0
+        while pages == 0 or cursor:
+            page = ana.changed_since(since, limit=limit, before=cursor)
+            seen += [one.entry_id for one in page.items]
+            assert [one.at for one in page.items] == sorted((one.at for one in page.items), reverse=True)
+            cursor, pages = page.earlier, pages + 1
+        assert (len(seen), set(seen)) == (1_202, wanted)
+    only = ana.changed_since(since, outcome="changed", limit=1)
+    assert [one.label for one in only.items] == ["before"]
+    for malformed in ("x", "1-2-3", "-1", "1" * 30, "٣"):
+        with pytest.raises(Invalid, match="cursor"):
+            ana.changed_since(since, before=malformed)
+
+
+@pytest.mark.directory
+def test_changes_of_the_account_are_paged_with_those_of_the_workspace(home: Home, clock: FixedClock) -> None:
+    ana = home.agent("ana")
+    since = clock.now()
+    for number in range(6):
+        ana.remember(f"number {number}", scope="account" if number % 3 == 0 else "workspace")
+        clock.advance(1_000)
+    first = ana.changed_since(since, limit=4)
+    assert [one.label for one in first.items] == ["number 5", "number 4", "number 3", "number 2"]
+    second = ana.changed_since(since, limit=4, before=first.earlier)
+    assert ([one.label for one in second.items], second.earlier) == (["number 1", "number 0"], None)
 
 
 def test_every_note_of_a_long_import_counts_as_added_whatever_its_own_date(home: Home, clock: FixedClock) -> None:
@@ -110,7 +155,7 @@ def test_every_note_of_a_long_import_counts_as_added_whatever_its_own_date(home:
     ana.apply(Write("before", tags=("read",)))
     ana.forget(added[0].id)
     found = ana.changed_since(since, limit=2_000)
-    assert (found.added, found.changed, found.forgotten, found.complete) == (1_299, 1, 0, False)
+    assert (found.added, found.changed, found.forgotten, found.complete) == (1_299, 1, 0, True)
     assert len(found.items) == 998
     assert {str(one.outcome) for one in found.items if one.label != "before"} == {"added"}
     assert ana.overview(since=since).changes.added == 1_299

@@ -3,14 +3,16 @@
 The argument. An entry's oldest operation in the period says whether it existed before, its newest one whether it exists
 now. Fields take their old value from the oldest operation that changed them and their new one from the newest, so a
 reverted change is no difference. Only the newest operations are read, up to a limit; beyond it the database counts the
-added entries, so that this number is right after an import, and says which of those read are new.
+added entries, so that this number is right after an import, and says which of those read are new. A page continues
+before the operations of the last one; an entry is shown once, where its newest operation is.
 """
 
 from collections.abc import Mapping, Sequence
-from itertools import islice
+from dataclasses import dataclass
 from typing import Any
 
 from recollect.engine.agent_store import Store
+from recollect.errors import Invalid
 from recollect.model.entry import Kind
 from recollect.model.operation import Revision
 from recollect.model.overview import COUNTED, NetChange, NetChanges, Outcome
@@ -22,6 +24,8 @@ __all__ = ["AUTOMATIC", "net_changes"]
 
 AUTOMATIC = "auto-handoff"
 """Tag of hand-offs that were written automatically when a conversation ended."""
+LAST = 2**63 - 1
+"""Above every sequence number."""
 LABEL_LENGTH = 80
 """Maximum length of the label of an entry without a name."""
 IGNORED_FIELDS = ("updated_at", "accessed_at", "access_count", "validity_inferred", "why")
@@ -41,30 +45,81 @@ def net_changes(
     limit: int,
     outcome: Outcome | None = None,
     transcripts: bool = False,
+    before: str | None = None,
 ) -> NetChanges:
-    """Return the net changes since a moment, last changed first, and how many there are of each outcome."""
-    found, complete, added = list[NetChange](), True, 0
-    for store in stores:
-        with store.read() as tx:
-            start = entries.last_before(tx, Counters.get(tx).operations, since)
-            log = entries.logged_newest(tx, start, COUNTED + 1)
-            whole = len(log) <= COUNTED
-            changes = _differences(tx, log[:COUNTED], None if whole else start, transcripts=transcripts)
-            added += (
-                _number(changes, Outcome.ADDED) if whole else entries.count_added(tx, start, transcripts=transcripts)
-            )
-            complete = complete and whole
-            found += changes
-    found.sort(key=lambda one: one.at, reverse=True)
-    wanted = (change for change in found if outcome in (None, change.outcome))
+    """Return the net changes since a moment, last changed first, and how many there are of each outcome.
+
+    `before` is the cursor of a page: entries with an operation from there on are in an earlier page.
+    """
+    ends = _ends(before, len(stores))
+    parts = [_part(store, since, end, transcripts=transcripts) for store, end in zip(stores, ends, strict=True)]
+    found = sorted(
+        (
+            (change.at, change, number, seq)
+            for number, part in enumerate(parts)
+            for seq, change in part.changes
+            if outcome in (None, change.outcome)
+        ),
+        key=lambda one: one[0],
+        reverse=True,
+    )
+    shown, cut = found[:limit], {number for _, _, number, _ in found[limit:]}
+    for number, part in enumerate(parts):
+        shown_of_part = [seq for _, _, store, seq in shown if store == number]
+        if number in cut:
+            ends[number] = shown_of_part[-1] if shown_of_part else ends[number]
+        else:
+            ends[number] = part.oldest
+    changes = [change for part in parts for _, change in part.changes]
     return NetChanges(
         since=since,
-        added=added,
-        changed=_number(found, Outcome.CHANGED),
-        forgotten=_number(found, Outcome.FORGOTTEN),
-        complete=complete,
-        items=tuple(islice(wanted, limit)),
+        added=_number(changes, Outcome.ADDED) if before else sum(part.added for part in parts),
+        changed=_number(changes, Outcome.CHANGED),
+        forgotten=_number(changes, Outcome.FORGOTTEN),
+        complete=all(part.complete for part in parts),
+        items=tuple(change for _, change, _, _ in shown),
+        earlier="-".join(map(str, ends)) if any(ends) else None,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """The net changes in the newest operations of one store, with the sequence number of each entry's last one."""
+
+    changes: Sequence[tuple[int, NetChange]]
+    added: int
+    complete: bool
+    oldest: int
+    """The sequence number of the oldest operation that was read; 0 if there are none before it."""
+
+
+def _ends(cursor: str | None, stores: int) -> list[int]:
+    """Return the sequence number at which the page of each store ends; 0 if the store has no further page."""
+    if not cursor:
+        return [LAST] * stores
+    found = [int(one) for one in cursor.split("-") if one.isascii() and one.isdigit() and len(one) <= len(str(LAST))]
+    if len(found) != stores or "-".join(map(str, found)) != cursor or max(found) > LAST:
+        raise Invalid(f"{cursor[:80]!r} is not a valid cursor of changes; pass `earlier` of the previous page")
+    return found
+
+
+def _part(store: Store, since: int, end: int, *, transcripts: bool) -> _Part:
+    with store.read() as tx:
+        start = entries.last_before(tx, Counters.get(tx).operations, since)
+        log = entries.logged_newest(tx, start, end, COUNTED + 1)
+        whole = len(log) <= COUNTED
+        log = log[:COUNTED]
+        changes = _differences(tx, log, None if whole else start, transcripts=transcripts)
+        last = {revision.entry_id: revision.seq for revision in reversed(log)}
+        if end != LAST:
+            later = entries.touched_from(tx, end, list(last))
+            changes = [change for change in changes if change.entry_id not in later]
+        return _Part(
+            changes=sorted(((last[change.entry_id], change) for change in changes), key=lambda one: -one[0]),
+            added=_number(changes, Outcome.ADDED) if whole else entries.count_added(tx, start, transcripts=transcripts),
+            complete=whole or not entries.changed_between(tx, start, log[-1].seq),
+            oldest=0 if whole else log[-1].seq,
+        )
 
 
 def _number(changes: Sequence[NetChange], outcome: Outcome) -> int:

@@ -50,8 +50,10 @@ class NetChanges:
     changed: int
     forgotten: int
     complete: bool
-    """False after more than 1,000 operations: the newest are compared, for all but `added`, which is always exact."""
+    """False if `changed` and `forgotten` are lower bounds: of more than 1,000 operations, the newest are compared."""
     items: tuple[NetChange, ...] = ()
+    earlier: str | None = None
+    """Pagination cursor of the changes before these; None if there are none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

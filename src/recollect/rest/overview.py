@@ -38,6 +38,8 @@ def changed_since(
     outcome: Outcome | None = None,
     transcripts: Annotated[bool, Query(description="Include archives, chunks and automatic hand-offs.")] = False,
     limit: PageLimit = 100,
+    before: Annotated[str | None, Query(description="`earlier` of the previous page.")] = None,
 ) -> Response:
     """The entries that differ from what they were at a moment, last changed first, with the fields that differ."""
-    return json_response(caller.memory.changed_since(since, outcome=outcome, transcripts=transcripts, limit=limit))
+    found = caller.memory.changed_since(since, outcome=outcome, transcripts=transcripts, limit=limit, before=before)
+    return json_response(found)

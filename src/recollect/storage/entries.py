@@ -36,6 +36,7 @@ __all__ = [
     "after",
     "binding",
     "bindings",
+    "changed_between",
     "close",
     "content_hash",
     "count_added",
@@ -68,6 +69,7 @@ __all__ = [
     "snapshot",
     "stored",
     "superseded",
+    "touched_from",
     "update",
     "use",
     "with_docs",
@@ -393,9 +395,22 @@ def last_before(tx: Transaction, last: int, at: int) -> int:
     return low
 
 
-def logged_newest(tx: Transaction, seq: int, limit: int) -> list[Revision]:
-    """Return the newest operations after that sequence number, newest first."""
-    return [_revision(row) for row in tx.all("operations.newest", seq=seq, limit=limit)]
+def logged_newest(tx: Transaction, seq: int, before: int, limit: int) -> list[Revision]:
+    """Return the newest operations between two sequence numbers, both excluded, newest first."""
+    return [_revision(row) for row in tx.all("operations.newest", seq=seq, before=before, limit=limit)]
+
+
+def changed_between(tx: Transaction, seq: int, before: int) -> bool:
+    """Return whether an entry that existed before `seq` was changed between two sequence numbers, both excluded."""
+    return tx.one("operations.change_between", seq=seq, before=before) is not None
+
+
+def touched_from(tx: Transaction, seq: int, ids: Sequence[str]) -> set[str]:
+    """Return the entries of a list that have an operation with that sequence number or a later one."""
+    found = set[str]()
+    for start in range(0, len(ids), CHUNK):
+        found.update(row[0] for row in tx.all("operations.touched_from", seq=seq, ids=ids[start : start + CHUNK]))
+    return found
 
 
 def added_after(tx: Transaction, seq: int, ids: Sequence[str]) -> set[str]:

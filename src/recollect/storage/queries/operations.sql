@@ -61,7 +61,19 @@ SELECT seq, at FROM operations WHERE agent = :agent AND seq >= :seq ORDER BY seq
 
 -- name: newest
 SELECT seq, at, actor, operation, entry_id, before, after FROM operations
-WHERE agent = :agent AND seq > :seq ORDER BY seq DESC LIMIT :limit
+WHERE agent = :agent AND seq > :seq AND seq < :before ORDER BY seq DESC LIMIT :limit
+
+-- The entries of a list that have this operation or a later one.
+-- name: touched_from
+SELECT DISTINCT entry_id FROM operations WHERE agent = :agent AND seq >= :seq AND entry_id IN (:ids*)
+
+-- A change, between two operations, of an entry that existed before.
+-- name: change_between
+SELECT seq FROM operations
+WHERE agent = :agent AND seq > :seq AND seq < :before AND operation <> 'add' AND NOT EXISTS (
+    SELECT 1 FROM operations AS addition
+    WHERE addition.agent = :agent AND addition.entry_id = operations.entry_id AND addition.seq > :seq AND addition.operation = 'add'
+) LIMIT 1
 
 -- The entries of a list that were added after an operation.
 -- name: added_of

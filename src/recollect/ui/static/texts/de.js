@@ -430,6 +430,7 @@ export default {
   "overview.complete": "vollständig",
   "overview.disk": "Auf dem Datenträger",
   "overview.due": "Fällige Erinnerungen",
+  "overview.earlier": "Frühere Änderungen zeigen",
   "overview.entries": "Einträge insgesamt",
   "overview.erased": "Ein gelöschter Eintrag",
   "overview.every": "Alle",

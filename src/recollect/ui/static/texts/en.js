@@ -430,6 +430,7 @@ export default {
   "overview.complete": "complete",
   "overview.disk": "On disk",
   "overview.due": "Reminders due",
+  "overview.earlier": "Show earlier changes",
   "overview.entries": "Total entries",
   "overview.erased": "Erased entry",
   "overview.every": "All",

@@ -430,6 +430,7 @@ export default {
   "overview.complete": "completo",
   "overview.disk": "En disco",
   "overview.due": "Recordatorios vencidos",
+  "overview.earlier": "Mostrar cambios anteriores",
   "overview.entries": "Entradas en total",
   "overview.erased": "Una entrada borrada",
   "overview.every": "Todos",

@@ -430,6 +430,7 @@ export default {
   "overview.complete": "completo",
   "overview.disk": "Em disco",
   "overview.due": "Lembretes vencidos",
+  "overview.earlier": "Mostrar alterações anteriores",
   "overview.entries": "Entradas no total",
   "overview.erased": "Uma entrada apagada",
   "overview.every": "Todas",

@@ -49,7 +49,7 @@ export class OverviewView {
   async refresh() {
     const { parts, query } = this.#where, list = parts[0] === "changes", since = Number(query.since) || yesterday();
     try {
-      const found = await this.#newest((signal) => (list ? get("/v1/changes/since", { since: iso(since), outcome: query.outcome, limit: COUNTED }, signal)
+      const found = await this.#newest((signal) => (list ? get("/v1/changes/since", { since: iso(since), outcome: query.outcome, before: query.before, limit: COUNTED }, signal)
         : get("/v1/overview", { since: iso(since), utc_offset: -new Date().getTimezoneOffset() }, signal)));
       if (!found) return;
       const empty = !list && !found.entries && !found.reminders.length && !page(await get("/v1/conversations", { limit: 1, include_archived: true })).items.length;
@@ -133,7 +133,7 @@ function value(name, given) {
 }
 
 /** Create the list of all changes since a moment. */
-function changes(found, { outcome }) {
+function changes(found, { outcome, before }) {
   const kinds = ["", "added", "changed", "forgotten"], totals = { added: found.added, changed: found.changed, forgotten: found.forgotten };
   totals[""] = found.added + found.changed + found.forgotten;
   const total = (kind) => atLeast({ ...totals, complete: found.complete }, kind);
@@ -141,8 +141,9 @@ function changes(found, { outcome }) {
     h("p", {}, h("a", { href: href(["overview"]) }, t("overview.back"))),
     h("h1", {}, t("overview.changesSince", { when: moment(found.since) })),
     h("nav", { class: "chips", "aria-label": t("overview.kind") }, kinds.map((one) => h("a", { class: "chip", href: href(["overview", "changes"], { since: found.since, outcome: one }), "aria-current": (outcome ?? "") === one ? "true" : null },
-      `${t(one ? `overview.outcome.${one}` : "overview.every")} ${total(one)}`))),
-    found.items.length < totals[outcome ?? ""] && h("p", { class: "hint" }, t("overview.newestOnly", { count: found.items.length })),
+      `${t(one ? `overview.outcome.${one}` : "overview.every")} ${before ? "" : total(one)}`))),
+    !before && found.earlier && h("p", { class: "hint" }, t("overview.newestOnly", { count: found.items.length })),
     h("section", { class: "card", "aria-label": t("overview.changes") }, found.items.length ? h("ol", { class: "net" }, found.items.map(change)) : h("p", { class: "hint" }, t("overview.nothingChanged"))),
+    found.earlier && h("p", { class: "more" }, h("a", { href: href(["overview", "changes"], { since: found.since, outcome, before: found.earlier }) }, t("overview.earlier"))),
   ];
 }
