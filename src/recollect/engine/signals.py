@@ -129,22 +129,26 @@ class Signals:
         with store.write() as work:
             for at, ids in shown.items():
                 entries.use(work.tx, ids, at)
-            for entry_id, (times, last) in counts.items():
-                if not work.tx.run("signals.touch", id=entry_id, times=times, at=last):
-                    counts[entry_id] = 0, 0  # removed: no signal may outlive its entry
+            living = entries.living(work.tx, list(counts))  # no signal may outlive its entry
+            touched = (
+                {"id": one, "times": times, "at": last} for one, (times, last) in counts.items() if one in living
+            )
+            work.tx.many("signals.touch", touched)
             # The query of a hit that is gone may quote an entry that another process has erased.
-            unasked = {signal.query for signal in signals if not counts[signal.entry_id][0]}
+            unasked = {signal.query for signal in signals if signal.entry_id not in living}
+            recorded = [signal for signal in signals if signal.query is not None and signal.entry_id in living]
+            ((last_id,),) = work.tx.all("signals.last") if recorded else ((0,),)
             work.tx.many(
                 "signals.record",
                 (
                     {
+                        "id": number,
                         "entry_id": signal.entry_id,
                         "score": signal.score,
                         "at": signal.at,
                         "query": "" if signal.query in unasked else signal.query,
                     }
-                    for signal in signals
-                    if signal.query is not None and counts[signal.entry_id][0]
+                    for number, signal in enumerate(recorded, last_id + 1)
                 ),
             )
 

@@ -1,6 +1,12 @@
+-- name: living
+SELECT id FROM entries WHERE agent = :agent AND id IN (:ids*)
+
+-- name: last
+SELECT coalesce(max(id), 0) FROM recall_events WHERE agent = :agent
+
 -- name: record
 INSERT INTO recall_events (agent, id, entry_id, query, score, at)
-SELECT :agent, coalesce(max(id), 0) + 1, :entry_id, :query, :score, :at FROM recall_events WHERE agent = :agent
+VALUES (:agent, :id, :entry_id, :query, :score, :at)
 
 -- name: touch
 UPDATE entries SET access_count = access_count + :times,
