@@ -144,8 +144,21 @@ def test_the_figures_say_what_takes_the_memory_of_the_process(server: Server) ->
     figures = server.client.get("/metrics").text
     lines = [line for line in figures.splitlines() if line.startswith("recollect_memory_bytes")]
     parts = {line.partition('part="')[2].partition('"')[0]: float(line.split()[-1]) for line in lines}
-    assert parts.keys() == {"resident", "words", "turns", "vectors", "pages"}
+    expected = {"resident", "program", "words", "turns", "vectors", "pages"}
+    assert parts.keys() - {"freed"} == expected
     assert parts["resident"] > parts["pages"] >= 0 < parts["words"]
+    assert 0 < parts["program"] <= parts["resident"]
+
+
+@pytest.mark.skipif(process_memory.freed() is None, reason="this C library does not tell what it has freed")
+def test_memory_that_was_freed_is_returned_to_the_system() -> None:
+    blocks = [bytes(2_000) for _ in range(50_000)]
+    kept, held = blocks[::100], process_memory.resident() or 0
+    del blocks
+    assert (process_memory.freed() or 0) > 80_000_000
+    process_memory.return_freed()
+    assert len(kept) == 500
+    assert held - (process_memory.resident() or 0) > 60_000_000
 
 
 def test_above_its_limit_a_process_drops_its_caches_and_answers_as_before(tmp_path: Path) -> None:

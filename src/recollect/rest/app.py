@@ -3,7 +3,6 @@
 import asyncio
 import logging
 from collections.abc import AsyncIterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import cache
 
@@ -45,9 +44,10 @@ from recollect.rest import (
 )
 from recollect.rest.caller import is_loopback, named
 from recollect.rest.direct import DirectRoutes
+from recollect.rest.lanes import Lanes
 from recollect.rest.metrics import MemoryFigures
 from recollect.rest.middleware import Guard, ShutdownEvent, origins
-from recollect.rest.process_memory import ProcessMemory, keep_below
+from recollect.rest.process_memory import ProcessMemory, keep_small
 from recollect.ui import pages
 
 __all__ = ["create_app"]
@@ -58,7 +58,11 @@ One durable memory for AI agents. Every route names a memory by `workspace` and 
 EXPOSED = (recall.MORE, "ETag", "Idempotency-Replayed", "Location", "Mcp-Session-Id", "Retry-After")
 """Response headers that cross-origin pages may read."""
 THREADS = 40
-"""Threads of `direct.py`; as many as FastAPI has for the other routes."""
+"""Maximum number of threads of a kind in `direct.py`; as many as FastAPI has for the other routes."""
+READERS = 1
+"""Usual number of concurrent reads of `direct.py` on files: a read computes, and computing threads wait for another."""
+WRITERS = 8
+"""The same for writes, which mostly wait for the disk."""
 NOUNS = (
     system,
     entries,
@@ -101,6 +105,7 @@ def create_app(home: Home, settings: Settings | None = None, *, upkeep: bool = T
     app.state.registry = CollectorRegistry()
     app.state.figures = MemoryFigures(home, app.state.clock, embeds=settings.embedder.kind != "none")
     app.state.registry.register(ProcessMemory(home))
+    app.state.lanes = _lanes(settings)
     app.state.upkeep = upkeep
     app.state.stopping = ShutdownEvent()
     app.state.feeds = feed.Feeds(home, app.state.stopping)
@@ -131,6 +136,14 @@ def create_app(home: Home, settings: Settings | None = None, *, upkeep: bool = T
 
         app.add_middleware(RequestSpans)
     return app
+
+
+def _lanes(settings: Settings) -> dict[Right, Lanes]:
+    """Return the threads of direct requests by the right that they need."""
+    waits = "://" in settings.home or settings.embedder.kind == "openai"  # for a network, with the interpreter unlocked
+    readers, writers = (THREADS, THREADS) if waits else (READERS, WRITERS)
+    writing = Lanes(writers, THREADS, "write")
+    return {Right.READ: Lanes(readers, THREADS, "read"), Right.WRITE: writing, Right.ADMIN: writing}
 
 
 @cache
@@ -164,13 +177,14 @@ async def _speaker(request: Request) -> Speaker:
 @asynccontextmanager
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     home: Home = app.state.home
-    asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(THREADS, "request"))
     async with AsyncExitStack() as stack:
         stack.push_async_callback(run_in_threadpool, home.close)
+        for lanes in set(app.state.lanes.values()):
+            stack.push_async_callback(run_in_threadpool, lanes.close)
         if app.state.upkeep:
             await run_in_threadpool(home.jobs.start)
         await stack.enter_async_context(app.state.mcp.running())
         stack.callback(app.state.stopping.set)
-        if limit := app.state.settings.server.memory_limit:
-            stack.callback(asyncio.create_task(keep_below(home, limit)).cancel)
+        limit = app.state.settings.server.memory_limit
+        stack.callback(asyncio.create_task(keep_small(home, limit)).cancel)
         yield

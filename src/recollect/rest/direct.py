@@ -4,10 +4,8 @@ These are POST requests to a fixed path with a JSON body, for the memory that th
 any invalid one, goes to FastAPI's route of the same function, so that errors are described in one place only.
 """
 
-import asyncio
 import re
 from collections.abc import Callable, Iterable
-from contextvars import copy_context
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -19,6 +17,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from recollect.model.access import Right
 from recollect.rest.caller import caller_of, identify, right_of
 from recollect.rest.idempotency import HEADER, JsonRequest, Route, changes, once
+from recollect.rest.lanes import Lanes
 
 __all__ = ["DirectRoutes"]
 
@@ -41,8 +40,8 @@ class _Direct(NamedTuple):
         caller = caller_of(request, request.state.token, workspace, agent)
         caller.must(self.right)
         call: Callable[..., Response] = self.route.endpoint
-        called = partial(copy_context().run, call, **{self.body: body, self.caller: caller})
-        return await asyncio.get_running_loop().run_in_executor(None, called)
+        lanes: dict[Right, Lanes] = request.app.state.lanes
+        return await lanes[self.right].run(partial(call, **{self.body: body, self.caller: caller}))
 
 
 class DirectRoutes(BaseRoute):

@@ -308,4 +308,4 @@ def _recall(caller: Caller, question: RecallRequest) -> Response:
     more = question.limit > 0 and conversations_have_more(
         caller.memory, question.query, hits, *filters, conversation=question.conversation
     )
-    return json_response(hits, headers={MORE: "true"} if more else None)
+    return json_response(hits, headers={MORE: "true"} if more else None, kind=list[Hit])
