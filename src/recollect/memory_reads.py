@@ -13,6 +13,7 @@ from recollect.engine.access_policy import SHARED
 from recollect.engine.agent_store import Store
 from recollect.engine.checkpoints import recover
 from recollect.engine.entries import Entries
+from recollect.engine.recall_request import Request
 from recollect.errors import Invalid, NotFound
 from recollect.home_services import HomeServices
 from recollect.model import checks
@@ -113,7 +114,7 @@ class MemoryReads:
             min_origin=min_origin,
             transcripts=transcripts,
         )
-        from recollect.engine.recall import Request, recall
+        from recollect.engine.recall import recall
 
         request = Request(
             query=query,
@@ -473,7 +474,7 @@ def search_notes(
 
     For callers that may read all of these memories. Each hit is recorded as found by its own agent.
     """
-    from recollect.engine.recall import Request, recall
+    from recollect.engine.recall import recall
 
     if not memories:
         return []

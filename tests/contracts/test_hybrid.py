@@ -11,8 +11,8 @@ from faulty_embedder import FaultyEmbedder, Scattered
 import recollect
 from recollect import Add, FixedClock, Home, Invalid, Memory, Settings, Write
 from recollect.config import EmbedderSettings, RecallSettings
-from recollect.engine import recall as recall_module
-from recollect.engine.recall import LIMIT, QUERY_LENGTH
+from recollect.engine import recall_candidates
+from recollect.engine.recall_request import LIMIT, QUERY_LENGTH
 from recollect.search import index as index_module
 from recollect.search import vectors as vectors_module
 
@@ -50,7 +50,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Packs of 16 vectors, an index from 16 on and short lists: everything happens with few entries."""
     for name, value in {"PACK": 16, "SIFTED": 16, "INDEXED": 16, "DEEPEST": 60}.items():
         monkeypatch.setattr(vectors_module, name, value)
-    monkeypatch.setattr(recall_module, "DEPTH", 10)
+    monkeypatch.setattr(recall_candidates, "DEPTH", 10)
 
 
 def found(mem: Memory, query: str, **options: Any) -> list[str]:

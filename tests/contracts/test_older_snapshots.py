@@ -10,7 +10,7 @@ from faulty_embedder import FaultyEmbedder
 
 import recollect
 from recollect import Memory, Write
-from recollect.engine import recall
+from recollect.engine import recall_candidates
 from recollect.engine.agent_store import Store
 from recollect.search import segments
 from recollect.storage.counters import Counters
@@ -80,7 +80,7 @@ def test_a_filter_of_few_entries_finds_the_same_as_one_of_many(tmp_path: Path, m
         for mode in ("keyword", "vector", "hybrid"):
             few = mem.recall("heron lake 3", category="decisions", mode=mode)
             with monkeypatch.context() as patch:
-                patch.setattr(recall, "FEW", 0)
+                patch.setattr(recall_candidates, "FEW", 0)
                 assert mem.recall("heron lake 3", category="decisions", mode=mode) == few
             assert len(few) == 5
             assert mem.recall("heron lake 3", category="tasks", mode=mode) == []

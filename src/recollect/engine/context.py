@@ -43,7 +43,9 @@ from recollect.engine.context_items import (
     item_of,
     one_line,
 )
-from recollect.engine.recall import QueryLookups, Request, query_vector, recall, recall_each
+from recollect.engine.recall import query_vector, recall, recall_each
+from recollect.engine.recall_candidates import QueryLookups
+from recollect.engine.recall_request import Request
 from recollect.errors import Invalid, RecollectError
 from recollect.model.context import (
     DECISIONS,

@@ -5,7 +5,8 @@ from dataclasses import replace
 from recollect import standing_rules
 from recollect.engine import context_filling
 from recollect.engine.context_items import DERIVED, Reach, beginning, is_shown_elsewhere, item_of
-from recollect.engine.recall import Request, recall
+from recollect.engine.recall import recall
+from recollect.engine.recall_request import Request
 from recollect.model.context import Item
 from recollect.model.entry import Category, Kind, Scope
 

@@ -7,7 +7,8 @@ from dataclasses import replace
 
 from recollect import text
 from recollect.engine.agent_store import Store
-from recollect.engine.recall import Request, recall
+from recollect.engine.recall import recall
+from recollect.engine.recall_request import Request
 from recollect.model.entry import Category, Kind
 from recollect.model.filters import Filters
 from recollect.model.history import Event
