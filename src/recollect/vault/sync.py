@@ -39,13 +39,15 @@ from recollect.engine.access_policy import SHARED
 from recollect.engine.agent_store import Store, Work
 from recollect.engine.background import Background
 from recollect.engine.project import FILE
-from recollect.errors import ConfigError, Conflict, Invalid, RecollectError
+from recollect.errors import ConfigError, Conflict, RecollectError
 from recollect.model.entry import Category
 from recollect.model.transfer import Imported
 from recollect.model.vault import FILES_LOG, Conversion, Problem, SyncReport, VaultStatus
 from recollect.storage.counters import Counters
 from recollect.vault.files import ATTEMPTS, Edited, LeftAlone, disk_state, read_bytes, remove_leftovers, rewrite_file
+from recollect.vault.folder import CATEGORIES, LAYOUT, LAYOUTS, NOTES, VaultFolder
 from recollect.vault.git import Checkpoint, Commit, GitHistory, Repository
+from recollect.vault.instructions import instructions
 from recollect.vault.markdown import parse
 from recollect.vault.merging import Merge
 from recollect.vault.project import KEY, ProjectMerge, agrees
@@ -59,21 +61,6 @@ __all__ = ["ACTOR", "Vault"]
 
 DELAY = 0.25
 """Seconds between a commit and the sync of its files, so that a burst of writes is one sync."""
-IDENTITY = ".vault/id"
-LAYOUT = ".vault/layout"
-CATEGORIES, NOTES = LAYOUTS = ("categories", "notes")
-_CATEGORIES_FORMAT = (
-    "Shared: VAULT/_project.md | Personal: VAULT/AGENT/{decisions,lessons,tasks,handoffs}.md",
-    "Add an entry at the end of a file: a line `## YYYY-MM-DDTHH:MM · #tag #tag`, a blank line, then the text. "
-    "Leave the `<!-- id:… -->` lines as they are.",
-    "Only a heading with such a date starts a new note; every other heading is part of the note that it is in.",
-)
-_NOTES_FORMAT = (
-    "Shared: VAULT/_project.md | Personal: VAULT/AGENT/{decisions,lessons,tasks,notes}/NAME.md",
-    "Write one file per note; its name is the note's name, and `[[NAME]]` links to it. Optional front matter: "
-    "`tags`, `aliases`, `importance`, `valid_from`, `valid_until`. Leave the line `recollect_id: …` as it is.",
-    "A heading never starts a new note: everything below the front matter is one note.",
-)
 _log = logging.getLogger("recollect.vault")
 _files_log = logging.getLogger(FILES_LOG)
 
@@ -106,6 +93,7 @@ class Vault:
             raise ConfigError(f"git.repository is 'agent', 'vault' or left out, not {repository!r}")
         self._folder, self._repository, self._author, self._migrate = folder, repository, author, migrate
         self._stores, self._agents, self._clock, self._wake, self._layout = stores, agents, clock, wake, layout
+        self._disk = None if folder is None else VaultFolder(folder, agents, clock, layout)
         self._lock = threading.RLock()
         self._pending = Background(delay=DELAY, finish=True)
         self._out_of_date: dict[tuple[str, str], None] = {}
@@ -114,9 +102,7 @@ class Vault:
         self._seen_notes: dict[str, dict[str, str]] = {}
         self._places: dict[str, dict[str, str]] = {}
         """Where the files of notes were before a conversion, by agent and entry id."""
-        self._spelled: set[str] = set()
         self._logged: set[Problem] = set()
-        self._made = False
 
     @property
     def layout(self) -> str:
@@ -126,9 +112,13 @@ class Vault:
     @property
     def folder(self) -> Path:
         """The vault folder; raises ConfigError if none is configured."""
-        if self._folder is None:
+        return self._files.path
+
+    @property
+    def _files(self) -> VaultFolder:
+        if self._disk is None:
             raise ConfigError("this home has no folder for a vault; name one with open(vault=…) or [vault] folder")
-        return self._folder
+        return self._disk
 
     def migrate(self) -> Imported:
         """Import files of an older layout from the folder: one flat file per agent, and saved conversations.
@@ -155,7 +145,7 @@ class Vault:
     def _converted(self) -> Conversion:
         from recollect.vault.converting import remove_old
 
-        problems, before = list(self.make().problems), self._found_layout()
+        problems, before = list(self._files.make().problems), self._files.found_layout()
         if before not in (self._layout, *LAYOUTS):
             raise ConfigError(f"{LAYOUT} in the vault contains {before!r}; it must be 'categories' or 'notes'")
         if before != self._layout:
@@ -182,9 +172,9 @@ class Vault:
         from recollect.vault.converting import former_paths
         from recollect.vault.note_merging import NotesMerge
 
-        vault_id, written = self._identity(make=False), list[str]()
-        first = self._found_layout() != self._layout
-        for agent in self._everyone():
+        vault_id, written = self._files.identity(make=False), list[str]()
+        first = self._files.found_layout() != self._layout
+        for agent in self._files.agents():
             store = self._stores(agent)
             if self._layout == NOTES:
                 places = former_paths(store, self.folder, vault_id)
@@ -210,8 +200,8 @@ class Vault:
         """
         from recollect.vault.converting import former_paths
 
-        vault_id = self._identity(make=False)
-        for agent in self._everyone() if self._layout == NOTES else ():
+        vault_id = self._files.identity(make=False)
+        for agent in self._files.agents() if self._layout == NOTES else ():
             self._places[agent] = former_paths(self._stores(agent), self.folder, vault_id)
             with self._stores(agent).write() as work:
                 work.tx.run("vault.forget_notes", vault=vault_id)
@@ -223,15 +213,15 @@ class Vault:
         """Yield the files of the layout that is not configured."""
         from recollect.vault.converting import category_files, note_files_of
 
-        vault_id = self._identity(make=False)
-        for agent in self._everyone():
+        vault_id = self._files.identity(make=False)
+        for agent in self._files.agents():
             found = category_files if self._layout == NOTES else note_files_of
             yield from found(self._stores(agent), self.folder, vault_id)
 
     def _without_file(self) -> int:
         """Count the notes that the layout does not show."""
         count = 0
-        for agent in self._everyone() if self._layout == CATEGORIES else ():
+        for agent in self._files.agents() if self._layout == CATEGORIES else ():
             with self._stores(agent).read() as tx:
                 shown = {row[0] for one in Category for row in tx.all("vault.members", category=str(one))}
                 count += len(note_members(tx).keys() - shown)
@@ -246,9 +236,9 @@ class Vault:
         """Sync without `flush`, which would block a caller that holds the lock: the pending sync waits for it."""
         from recollect.vault.status import files_not_read
 
-        report = self.make(again=True) + self.project()
+        report = self._files.make(again=True) + self.project()
         self.remove_leftovers()
-        for name in self._everyone() if agent is None else [names.segment(agent, "an agent")]:
+        for name in self._files.agents() if agent is None else [names.segment(agent, "an agent")]:
             if self._layout == CATEGORIES:
                 report += SyncReport(problems=tuple(files_not_read(self.folder, name)))
             first = self.written(name)
@@ -261,20 +251,20 @@ class Vault:
         """Compare files and notes, and name the files that a sync leaves out, with the reason. Changes nothing."""
         from recollect.vault.status import category_status, note_status
 
-        vault_id, status = self._identity(make=False), VaultStatus()
+        vault_id, status = self._files.identity(make=False), VaultStatus()
         try:
-            self._must_have_layout()
+            self._files.check_layout()
         except LeftAlone as error:
             return VaultStatus(problems=(Problem(LAYOUT, str(error)),))
         compared = note_status if self._layout == NOTES else category_status
-        for agent in self._everyone():
+        for agent in self._files.agents():
             status += compared(self._stores(agent), self.folder, vault_id)
         return status
 
     def entries_changed(self, agent: str, categories: Set[Category]) -> None:
         """Schedule a sync of these files of an agent; for `_shared` also of `_project.md`. Never raises."""
         try:
-            _warn(self.make())
+            _warn(self._files.make())
         except RecollectError as error:
             _log.warning("the vault in %s cannot be written: %s", self._folder, error)
         self._out_of_date.update(dict.fromkeys((agent, category) for category in categories))
@@ -353,14 +343,14 @@ class Vault:
     def refresh_all(self) -> SyncReport:
         """Refresh all agents, including those that so far exist only as files."""
         report = SyncReport()
-        for agent in sorted({SHARED, *self._everyone()}):
+        for agent in sorted({SHARED, *self._files.agents()}):
             report += self.refresh(agent)
         return report
 
     def remove_leftovers(self) -> int:
         """Remove temporary files of killed writers; return how many."""
         now = self._clock.now()
-        return sum(remove_leftovers(self.folder, name, now) for name in (".", ".vault", *self._everyone()))
+        return sum(remove_leftovers(self.folder, name, now) for name in (".", ".vault", *self._files.agents()))
 
     def _is_seen(self, name: str, key: tuple[str, str]) -> bool:
         try:
@@ -423,99 +413,12 @@ class Vault:
         `folder` replaces the vault's path, for an agent that must not see paths of this machine.
         """
         name = names.segment(agent, "an agent")
-        start = Path.cwd() if host_project is None else Path(host_project)
-        vault = _shown(self.folder, start) if folder is None else folder
-        lines = [
-            "## MEMORY: When asked to save/learn/remember, WRITE to files (don't just say you will).",
-            *(_NOTES_FORMAT if self._layout == NOTES else _CATEGORIES_FORMAT),
-        ]
-        lines = [line.replace("VAULT", vault).replace("AGENT", name) for line in lines]
-        if host_project is not None:
-            project = start.absolute().as_posix() if folder is None else host_project
-            lines += [
-                "",
-                f"## SCOPE: You work on the project in {project}.",
-                f"Analyse that project. The files in {vault} are your memory, not part of what you work on.",
-            ]
-        return "\n".join(lines) + "\n"
-
-    # Files and folders
-
-    def _path(self, agent: str, category: str) -> Path:
-        return self.folder / agent / f"{category}.md"
-
-    def _everyone(self) -> list[str]:
-        """Return the agents that have rows, and those that so far have only a file."""
-        found = set(self._agents())
-        try:
-            with os.scandir(self.folder) as folders:
-                found.update(entry.name for entry in folders if entry.name not in found and self._is_agent(entry))
-        except (FileNotFoundError, NotADirectoryError):
-            pass
-        return sorted(found)
-
-    def _is_agent(self, entry: os.DirEntry[str]) -> bool:
-        try:
-            names.segment(entry.name, "an agent")
-        except Invalid:
-            return False
-        if not entry.is_dir(follow_symlinks=False):
-            return False
-        if self._layout == NOTES:
-            from recollect.vault.note_merging import note_files
-
-            return bool(note_files(self.folder, entry.name)[0])
-        return any(os.path.lexists(self._path(entry.name, category)) for category in Category)
-
-    def _checked(self, agent: str, path: Path) -> str:
-        """Return the file's state on disk; raise LeftAlone if its folder is unsafe to use."""
-        for folder in (path.parent, self.folder / ".vault"):
-            if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
-                raise LeftAlone(f"{folder.name} is a link or not a folder; make it a folder inside the vault")
-        self._must_have_layout()
-        if agent not in self._spelled and path.parent.exists():
-            if agent not in os.listdir(self.folder):
-                raise LeftAlone("the folder here belongs to an agent whose name differs only in case; rename one")
-            self._spelled.add(agent)
-        return disk_state(path)
-
-    def _identity(self, *, make: bool) -> str:
-        """Return the folder's id, which keeps the stored sync state apart from that of any other folder."""
-        if make:
-            new = f"{names.new_id(self._clock.now())}\n".encode()
-            rewrite_file(self.folder, IDENTITY, lambda raw: raw if _id(raw) else new)
-        return _id(read_bytes(self.folder, IDENTITY) or b"")  # read back: another process may have created it first
-
-    def _found_layout(self) -> str:
-        """Return the layout of the folder; one that is not a vault yet gets the configured layout."""
-        known = (read_bytes(self.folder, LAYOUT) or b"").decode("ascii", "replace").strip()
-        return known or (CATEGORIES if self._identity(make=False) else self._layout)
-
-    def _must_have_layout(self) -> None:
-        found = self._found_layout()
-        if found != self._layout:
-            raise LeftAlone(
-                f"the files have the layout {found!r}, but [vault] layout is {self._layout!r}; "
-                "run `recollect vault convert`, or correct the setting"
-            )
-
-    def make(self, *, again: bool = False) -> SyncReport:
-        """Initialise the folder as a vault, even while empty; once per object, unless `again` is set."""
-        if self._made and not again:
-            return SyncReport()
-        try:
-            if self._layout == NOTES and not self._identity(make=False):
-                rewrite_file(self.folder, LAYOUT, lambda raw: raw or f"{NOTES}\n".encode())
-            self._identity(make=True)
-            self._made = True
-        except (Edited, LeftAlone, OSError) as error:
-            return SyncReport(problems=(Problem(IDENTITY, str(error)),))
-        return SyncReport()
+        return instructions(self.folder, name, host_project, shown_as=folder, notes=self._layout == NOTES)
 
     # One file
 
     def _file(self, agent: str, category: Category) -> SyncReport:
-        path, name = self._path(agent, category), f"{agent}/{category}.md"
+        path, name = self._files.file(agent, category), f"{agent}/{category}.md"
         return self._together(
             agent,
             category,
@@ -542,7 +445,7 @@ class Vault:
                     with store.write() as work:
                         merge = merging(work)
                         try:
-                            found = merge.run(self._identity(make=True), self._clock.now())
+                            found = merge.run(self._files.identity(make=True), self._clock.now())
                         except OSError as error:  # convert here: the database layer would treat it as its own failure
                             raise LeftAlone(str(error)) from error
                 except Edited:
@@ -563,8 +466,8 @@ class Vault:
         store, report = self._stores(agent), SyncReport()
         with self._lock:
             try:
-                self._checked(agent, self.folder / agent / "*")
-                vault_id = self._identity(make=True)
+                self._files.state_of(agent, self.folder / agent / "*")
+                vault_id = self._files.identity(make=True)
                 for batch in (BATCH, 1):
                     try:
                         places = self._places.get(agent)
@@ -584,7 +487,7 @@ class Vault:
         return report
 
     def _project_differs(self, store: Store) -> bool:
-        disk, vault_id = disk_state(self.folder / FILE), self._identity(make=False)
+        disk, vault_id = disk_state(self.folder / FILE), self._files.identity(make=False)
         with store.read() as tx:
             if not agrees(tx, vault_id, disk):
                 return True
@@ -593,7 +496,7 @@ class Vault:
 
     def _differs(self, store: Store, path: Path, category: Category) -> bool:
         """True if the file or its entries changed since the last sync; does not open the file."""
-        now, vault_id = self._checked(store.agent, path), self._identity(make=False)
+        now, vault_id = self._files.state_of(store.agent, path), self._files.identity(make=False)
         with store.read() as tx:
             state = known_state(tx, vault_id, category)
             if now == state.stat:
@@ -620,18 +523,3 @@ class Vault:
 def _warn(report: SyncReport) -> None:
     for problem in report.problems:
         _log.warning("the vault: %s", problem)
-
-
-def _id(raw: bytes) -> str:
-    """Parse the content of the vault's id file; empty if it is not a valid id."""
-    known = raw.decode("ascii", "replace").strip()
-    return known if names.is_id(known) else ""
-
-
-def _shown(folder: Path, start: Path) -> str:
-    """Return the folder relative to `start`, or its absolute path if it is not below `start`."""
-    whole = Path(os.path.abspath(folder))
-    try:
-        return whole.relative_to(Path(os.path.abspath(start))).as_posix()
-    except ValueError:
-        return whole.as_posix()
