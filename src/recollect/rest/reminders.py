@@ -8,7 +8,7 @@ from pydantic import Field, WithJsonSchema
 from recollect.errors import Conflict, NotFound
 from recollect.model.reminder import Reminder
 from recollect.rest.caller import Reader, Writer
-from recollect.rest.conversations import ListCursor
+from recollect.rest.conversation_types import ListCursor
 from recollect.rest.idempotency import Route
 from recollect.rest.types import (
     MOMENT,

@@ -8,7 +8,7 @@ from pydantic import JsonValue
 from recollect import Scratchpad
 from recollect.errors import NotFound
 from recollect.rest.caller import AgentName, Reader, Writer
-from recollect.rest.conversations import Ref
+from recollect.rest.conversation_types import Ref
 from recollect.rest.idempotency import Route
 from recollect.rest.types import Body, InPath, json_response
 
