@@ -630,7 +630,7 @@ def test_one_saved_conversation_can_be_imported(home: Home, memory_folder: Path)
     ],
 )
 def test_headings_tell_the_category(title: str, category: str) -> None:
-    assert category_of(title) == category
+    assert category_of(title)[1] == category
 
 
 def test_text_before_the_first_entry_is_kept() -> None:

@@ -107,7 +107,7 @@ def ranked(mem: Memory, query: str, limit: int) -> list[tuple[int, str, float]]:
     store = store_of(mem)
     with store.search() as (tx, counters):
         found = store.index.search(tx, counters, text.query_terms(query), limit)
-        entry_of = entries.with_docs(tx, [doc for doc, _ in found])
+        entry_of = entries.read_docs(tx, [doc for doc, _ in found])[0]
     return [(entry_of[doc].seq, entry_of[doc].content, score) for doc, score in found]
 
 

@@ -39,18 +39,18 @@ def files_of(folder: Path, commit: str = "HEAD") -> list[str]:
 
 
 def test_a_new_repository_has_its_rules_and_a_first_commit(repository: Repository, folder: Path) -> None:
-    repository.open_or_init()
+    repository.commit_all("nothing changed")
     assert (folder / ".gitignore").read_text() == "transcripts/\nmedia/\n*.tmp\n*.swp\n.DS_Store\n"
     assert files_of(folder) == [".gitattributes", ".gitignore"]
     (first,) = repository.history().commits
     assert (first.subject, first.body, first.author, first.timestamp_unix) == ("workspace init", "", "ana", 1767225600)
     assert (folder / ".git" / "HEAD").read_text() == "ref: refs/heads/main\n"
-    repository.open_or_init()
+    repository.commit_all("nothing changed")
     assert len(repository.history().commits) == 1
 
 
 def test_a_commit_holds_everything_that_is_not_ignored(repository: Repository, folder: Path) -> None:
-    repository.open_or_init()
+    repository.commit_all("nothing changed")
     (folder / "media").mkdir()
     for name in ("decisions.md", "media/photo.png", "x.tmp", ".x.swp", ".DS_Store", "notes ü.md"):
         (folder / name).write_text(name)
@@ -69,7 +69,7 @@ def test_a_commit_holds_everything_that_is_not_ignored(repository: Repository, f
 def test_a_file_over_a_mebibyte_is_left_out_and_reported(
     repository: Repository, folder: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    repository.open_or_init()
+    repository.commit_all("nothing changed")
     (folder / "large.md").write_bytes(b"x" * (1_048_576 + 1))
     (folder / "just.md").write_bytes(b"x" * 1_048_576)
     with caplog.at_level(logging.WARNING, "recollect.git"):
@@ -92,7 +92,7 @@ def test_the_subjects_are_these() -> None:
 
 
 def test_a_checkpoint_says_what_it_made_or_why_not(repository: Repository, folder: Path) -> None:
-    repository.open_or_init()
+    repository.commit_all("nothing changed")
     assert repository.checkpoint() == Checkpoint(skipped=True, reason="nothing changed since the last commit")
     (folder / "tasks.md").write_text("- [ ] one\n")
     made = repository.checkpoint("tasks")
@@ -104,7 +104,7 @@ def test_history_gives_the_newest_first_and_the_difference_on_request(
     repository: Repository, folder: Path, clock: FixedClock
 ) -> None:
     assert repository.history() == GitHistory(commits=())
-    repository.open_or_init()
+    repository.commit_all("nothing changed")
     for number in range(3):
         clock.advance(60_000)
         (folder / "lessons.md").write_text(f"lesson {number}\n")
@@ -127,16 +127,14 @@ def test_the_vault_as_one_repository_leaves_raw_conversations_out(tmp_path: Path
     for name in ("ana/decisions.md", "_project.md", "conversations/ana.json", ".vault/id"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(name)
-    whole.open_or_init()
-    assert files_of(tmp_path) == [".gitattributes", ".gitignore"]
     whole.checkpoint()
     assert files_of(tmp_path) == [".gitattributes", ".gitignore", "_project.md", "ana/decisions.md"]
 
 
 def test_a_repository_around_the_folder_is_not_touched(tmp_path: Path, folder: Path, clock: FixedClock) -> None:
     outer = Repository(tmp_path, clock, author="person")
-    outer.open_or_init()
-    (folder).mkdir(parents=True)
+    outer.commit_all("nothing changed")
+    folder.mkdir(parents=True)
     (folder / "decisions.md").write_text("a")
     Repository(folder, clock, author="ana").checkpoint()
     assert [commit.subject for commit in outer.history().commits] == ["workspace init"]
@@ -147,7 +145,7 @@ def test_rules_that_a_person_wrote_are_kept(repository: Repository, folder: Path
     folder.mkdir(parents=True)
     (folder / ".gitignore").write_text("private.md\n")
     (folder / "private.md").write_text("mine")
-    repository.open_or_init()
+    repository.commit_all("nothing changed")
     assert files_of(folder) == [".gitattributes", ".gitignore"]
 
 
@@ -157,7 +155,7 @@ def test_a_repository_in_the_middle_of_a_merge_is_left_alone(repository: Reposit
         who = ["-c", "user.name=p", "-c", "user.email=p@localhost"]
         subprocess.run(["git", "-C", str(folder), *who, *words], capture_output=True, check=words[0] != "merge")
 
-    repository.open_or_init()
+    repository.commit_all("nothing changed")
     for branch, text in (("other", "theirs"), ("main", "ours")):
         git("checkout", "-q", *(["-b"] if branch == "other" else []), branch)
         (folder / "decisions.md").write_text(text)
@@ -165,7 +163,7 @@ def test_a_repository_in_the_middle_of_a_merge_is_left_alone(repository: Reposit
         git("commit", "-q", "-m", branch)
     git("merge", "other")
     before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-    for attempt in (repository.checkpoint, repository.open_or_init, lambda: repository.commit_all("x")):
+    for attempt in (repository.checkpoint, lambda: repository.commit_all("x")):
         with pytest.raises(Conflict, match="merge"):
             attempt()
     assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
@@ -176,7 +174,7 @@ def test_a_repository_in_the_middle_of_a_merge_is_left_alone(repository: Reposit
 
 
 def test_a_repository_that_is_locked_says_so(repository: Repository, folder: Path) -> None:
-    repository.open_or_init()
+    repository.commit_all("nothing changed")
     (folder / "decisions.md").write_text("a")
     (folder / ".git" / "index.lock").write_text("")
     with pytest.raises(Unavailable):
@@ -189,7 +187,7 @@ def test_a_repository_that_is_elsewhere_or_broken_is_left_alone(
     repository: Repository, folder: Path, tmp_path: Path, clock: FixedClock
 ) -> None:
     other = Repository(tmp_path / "other", clock, author="person")
-    other.open_or_init()
+    other.commit_all("nothing changed")
     folder.mkdir(parents=True)
     (folder / ".git").symlink_to(tmp_path / "other" / ".git")
     with pytest.raises(Conflict):
@@ -204,7 +202,7 @@ def test_a_repository_that_is_elsewhere_or_broken_is_left_alone(
 def test_without_pygit2_the_error_says_what_to_install(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "pygit2", None)
     with pytest.raises(ConfigError, match=r"pip install '\.\[git\]'"):
-        repository.open_or_init()
+        repository.commit_all("nothing changed")
 
 
 # Through the vault

@@ -280,7 +280,7 @@ def nearest(mem: Memory, query: Rows, limit: int) -> list[tuple[str, float]]:
     assert store.vectors is not None
     with store.search() as (tx, counters):
         ranked = store.vectors.search(tx, counters, query, limit)
-        contents = entries.with_docs(tx, [doc for doc, _ in ranked])
+        contents = entries.read_docs(tx, [doc for doc, _ in ranked])[0]
     return [(contents[doc].content, cosine) for doc, cosine in ranked]
 
 

@@ -19,7 +19,7 @@ from surfaces.test_rest_middleware import is_problem
 
 import recollect
 from recollect.compat import forge
-from recollect.mcp import conversations, notes, reading, vault
+from recollect.mcp import conversations, memory_read, notes, vault
 from recollect.mcp.tool import ERRORS
 from recollect.rest import bodies
 from recollect.rest.app import create_app
@@ -85,7 +85,7 @@ def test_every_text_list_and_object_of_a_body_has_a_limit(described: Schema) -> 
 
 
 def test_every_text_list_and_object_of_a_tool_has_a_limit() -> None:
-    modules = (notes, reading, conversations, forge, vault)
+    modules = (notes, memory_read, conversations, forge, vault)
     checked = {tool.name: tool.fn_metadata.arg_model.model_json_schema() for one in modules for tool in one.TOOLS}
     found = [place for name, schema in checked.items() for place in within(schema, schema.get("$defs", {}), name)]
     assert len(found) > 50

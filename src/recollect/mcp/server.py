@@ -31,7 +31,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 import recollect
 from recollect.compat import forge
 from recollect.home import Home
-from recollect.mcp import conversations, notes, reading, vault
+from recollect.mcp import conversations, memory_read, notes, vault
 from recollect.mcp.notifications import add_notifications
 from recollect.mcp.request_context import (
     ACCESS,
@@ -106,7 +106,7 @@ def build(
         description="One durable memory for AI agents.",
         instructions=INSTRUCTIONS,
         version=recollect.__version__,
-        tools=[*notes.TOOLS, *reading.TOOLS, *conversations.TOOLS, *forge.TOOLS, *vault.TOOLS],
+        tools=[*notes.TOOLS, *memory_read.TOOLS, *conversations.TOOLS, *forge.TOOLS, *vault.TOOLS],
         middleware=[take_seat],
         subscriptions=False,
     )

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["SAME", "distinct", "groups", "says_the_same", "wording"]
+__all__ = ["SAME", "distinct", "groups", "wording"]
 
 SAME = 0.9
 """Cosine above which two entries are near-duplicates."""
@@ -51,13 +51,6 @@ def wording(text: str) -> str:
         text = few_marks("".join(map(_usual_width, text))).lower().translate(_ALIKE)
         text = unicodedata.normalize("NFC", _ACCENTED.sub(r"\1", unicodedata.normalize("NFD", text)))
     return " ".join(map(_WORDS.__getitem__, text.split()))
-
-
-def says_the_same(
-    text: str, other: str, *, name: str | None = None, other_name: str | None = None, cosine: float | None = None
-) -> bool:
-    """Return whether two entries are duplicates. `cosine` is that of their vectors, None if one has no vector."""
-    return name == other_name and (cosine is None or cosine > SAME) and wording(text) == wording(other)
 
 
 def distinct(

@@ -134,10 +134,8 @@ def combine(
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """The rank of a document in each list (None: not in it), and the contribution of each list to its score."""
+    """The contribution of each list to the score of a document."""
 
-    lexical_rank: int | None
-    vector_rank: int | None
     lexical_part: float
     vector_part: float
 
@@ -151,13 +149,9 @@ def explain(
     unembedded: Container[int] = (),
     personal: bool = False,
 ) -> dict[int, Explanation]:
-    """Explain for every document the rank that `combine()` gives it with the same arguments."""
+    """Explain for every document the score that `combine()` gives it with the same arguments."""
     by_words, by_vectors = _parts(lexical, vector, fusion, _weight(average, personal), unembedded)
-    word_ranks, vector_ranks = ranks(lexical), ranks(vector)
-    return {
-        doc: Explanation(word_ranks.get(doc), vector_ranks.get(doc), by_words.get(doc, 0.0), by_vectors.get(doc, 0.0))
-        for doc in by_words | by_vectors
-    }
+    return {doc: Explanation(by_words.get(doc, 0.0), by_vectors.get(doc, 0.0)) for doc in by_words | by_vectors}
 
 
 def _weight(average: float, personal: bool) -> float:

@@ -73,7 +73,6 @@ __all__ = [
     "touched_from",
     "update",
     "use",
-    "with_docs",
 ]
 
 CLOSING = ("valid_until", "superseded_by", "closed_at")
@@ -154,11 +153,6 @@ def lookup(tx: Transaction, target: str) -> Entry | None:
         rows, names = tx.all_of(("entries.by_name", value), ("names.of_name", value))
         found = _named(rows, names)
     return found[0].entry if found else None
-
-
-def with_docs(tx: Transaction, docs: Sequence[int]) -> dict[int, Entry]:
-    """Return entries by document number."""
-    return read_docs(tx, docs)[0]
 
 
 def read_docs(tx: Transaction, docs: Sequence[int], *queries: NamedQuery) -> tuple[dict[int, Entry], list[list[Row]]]:

@@ -106,11 +106,6 @@ class Repository:
         self._only = tuple(only)
         self._ignored = _IGNORED + (_IGNORED_IN_A_VAULT if whole_vault else "")
 
-    def open_or_init(self) -> None:
-        """Create the repository, `.gitignore`, `.gitattributes` and the first commit if they do not exist."""
-        with _errors(self.folder):
-            self._opened()
-
     def commit_all(self, subject: str, body: str = "") -> Commit | None:
         """Commit all files that are not ignored; None if nothing changed. Files over 1 MiB are left out and logged."""
         with _errors(self.folder):

@@ -133,7 +133,7 @@ def _flat(file: Path) -> Iterator[ImportedItem]:
         return
     at = round(file.lstat().st_mtime * 1000)
     for title, body in sections(content):
-        known, category = _category(title)
+        known, category = category_of(title)
         text = body if known or not title else f"{title}\n\n{body}"
         tags = list(dict.fromkeys(_TAG.findall(body)))[:64]
         yield ImportedNote(
@@ -157,12 +157,8 @@ def sections(content: str) -> list[tuple[str, str]]:
     return [(title.strip().rstrip(" \t#"), body.strip()) for title, body in found if body.strip()]
 
 
-def category_of(title: str) -> Category:
-    """Return the category for a heading in English or Portuguese; lessons by default."""
-    return _category(title)[1]
-
-
-def _category(title: str) -> tuple[bool, Category]:
+def category_of(title: str) -> tuple[bool, Category]:
+    """Return whether a heading in English or Portuguese names a category, and which; lessons by default."""
     plain = unicodedata.normalize("NFKD", title[:TITLE].casefold())
     words = " ".join(re.findall(r"[a-z]+", "".join(mark for mark in plain if not unicodedata.combining(mark))))
     if words in _SECTIONS:
