@@ -216,7 +216,7 @@ HINTED = _pattern(
     "jetzt nun inzwischen mittlerweile derzeit aktuell neu(?:e[rsn]?)? neuerdings doch eigentlich runter rauf",
     "ahora actualmente hoy_en_dia nuev[oa]s? resulta en_realidad al_final este_ano",
 )
-"""What may say so too, but stands in many sentences that change nothing: now, new."""
+"""Weak signs of a change, which many sentences without a change have, too: now, new."""
 EAST_ASIAN_NEGATIONS = _marks("ない ません なかった 不 没 無 无 未 勿 않 없 못 아니")
 EAST_ASIAN_ENDED = _marks("""
     もう やめ 辞め 終わ 終了 中止 退職 引退 解約 解散 別れ 離婚 廃止

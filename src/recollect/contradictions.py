@@ -1,13 +1,13 @@
 """Compare two statements: does the newer one contradict, update or repeat the older one? Pure, and without a model.
 
-The argument. A correction is about the same thing as what it corrects, and says of it something that cannot hold at the
-same time. What a sentence is about are its content words, without endings and without words that say little (be, get,
-only): its topic. Each word of a topic has a weight, by default 1; a caller that knows how rare words are passes its
-own. If the topics agree, one difference decides: a negation, an opposite, a word that ends or changes something ("no
-longer", "moved to"), another value of the same type (number, weekday, month, name), or two words that changed places.
-The weaker the sign, the more of the topics must agree. Without any sign, both sentences must be equal except for one
-place. If two independent things differ ("room 3 has 5 seats", "room 4 has 6 seats"), the sentences are about different
-things. A finding is a suggestion for review; no rule here may remove anything.
+The argument. A correction has the topic of the statement that it corrects, and both cannot hold at the same time. The
+topic of a sentence is its content words, without endings and without words that say little (be, get, only). Each word
+of a topic has a weight, by default 1; a caller that knows how rare words are passes its own. If the topics agree, one
+difference decides: a negation, an opposite, a word that ends or changes something ("no longer", "moved to"), another
+value of the same type (number, weekday, month, name), or two words in exchanged positions. The weaker the evidence, the
+more of the topics must agree. Without evidence, both sentences must be equal except in one position. If two independent
+values differ ("room 3 has 5 seats", "room 4 has 6 seats"), the topics are different. A finding is a suggestion for
+review; no rule here may remove anything.
 
 The word lists are in `contradiction_words` and `light_words`. Japanese, Chinese and Korean are compared character by
 character, by names, numbers, negations and changes.
@@ -32,7 +32,7 @@ __all__ = ["Difference", "Weight", "compare", "topic"]
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """The relation of two statements, the reason in words, and the words that differ, as they were written."""
+    """The relation of two statements, the reason as text, and the words that differ, in their original spelling."""
 
     relation: Relation
     reason: str
@@ -41,13 +41,13 @@ class Difference:
 
 
 LONGEST = 60
-"""Words of a sentence that are compared; a longer sentence is not a single statement."""
+"""Maximum number of words of a sentence that is compared; a longer one is not a single statement."""
 MOST_SENTENCES = 12
-"""Sentences of a text that are compared."""
+"""Maximum number of sentences of a text that are compared."""
 
 _TYPES = (("weekday", lists.WEEKDAYS), ("month", lists.MONTHS), ("number", lists.NUMBERS), ("unit", lists.UNITS))
 _VALUES = ("number", "weekday", "month")
-"""Types of words that are values: they are no part of a topic."""
+"""Types of words that are values, and not part of a topic."""
 _NO_TOPIC = FUNCTION | LIGHT | lists.NEGATIONS
 
 _TOKEN = re.compile(
@@ -57,7 +57,7 @@ _EAST_ASIAN = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\
 _HIRAGANA = re.compile("[\u3040-\u309f]")
 _LIST_MARK = re.compile(r"^\s*(?:[-*+]|\d+[.)])\s+(?:\[[ xX]\]\s+)?")
 _ADDRESS = re.compile(r"^[\w'\u2019]+(?: [\w'\u2019]+){0,5}, +[A-Z][a-z]+[ .!]*$")
-"""A short sentence that ends with the name of a person it is said to: "no problem, John"."""
+"""A short sentence that ends with the name of the person addressed: "no problem, John"."""
 _SILENT = frozenset("'\"`.,;:!?…()[]{}*_-–—。、！？，「」『』・¿¡")
 _ENDING = re.compile(
     "(?:ings?|ed|ies|es|s|e|y"
@@ -65,9 +65,9 @@ _ENDING = re.compile(
     "|aron|ieron|ora|or|en|em|ern|ung|ungen|t|te|ten|st|n|in|innen)$"
 )
 _STEM = 4
-"""Letters that remain of a word without its ending, at least."""
+"""Minimum length of a root in letters."""
 _ROOT = 6
-"""Letters of a word that are compared."""
+"""Maximum length of a root in letters."""
 
 
 class _Word(NamedTuple):
@@ -78,9 +78,9 @@ class _Word(NamedTuple):
     kind: str
     """Its type: number, weekday, month, unit, name or word."""
     content: bool
-    """Whether it says something by itself; a letter as a label does, such as team A."""
+    """Whether it is a content word; a letter as a label is one, as in team A."""
     first: bool
-    """Whether it is the first word of its sentence, where a capital says nothing."""
+    """Whether it is the first word of its sentence, where a capital letter is no sign of a name."""
 
 
 def _kind(written: str, folded: str, *, first: bool) -> str:
@@ -96,10 +96,10 @@ def _kind(written: str, folded: str, *, first: bool) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Statement:
-    """A sentence as words, and what the rules ask about it. It is prepared once and compared with several others."""
+    """A sentence as words, and the properties that the rules compare. Computed once, compared with several others."""
 
     words: tuple[_Word, ...]
-    """Its words, without the name of a person it is said to."""
+    """Its words, without the name of the person addressed."""
     folds: tuple[str, ...]
     """All its words."""
     topic: Mapping[str, _Word]
@@ -113,16 +113,16 @@ class _Statement:
     """Its numbers, weekdays and months."""
     negations: frozenset[str]
     ended: str | None
-    """The words that say that something ended."""
+    """The words that state an end."""
     changed: str | None
-    """The words that say that something changed."""
+    """The words that state a change."""
     hinted: str | None
-    """The words that may say so: now, new."""
+    """Weak signs of a change: now, new."""
     east_asian: bool
 
 
 Weight = Callable[[str], float]
-"""How much a folded word says about what a text is about, from 0 to 1."""
+"""How much a folded word tells about the topic of a text, from 0 to 1."""
 
 
 def _equal(word: str) -> float:
@@ -144,7 +144,7 @@ def compare(older: str, newer: str, weight: Weight = _equal) -> Difference | Non
 
 
 def topic(text: str) -> frozenset[str]:
-    """Return the folded words of a text that the weights are needed of."""
+    """Return the folded words of a text for which `compare` calls `weight`."""
     return frozenset(word.folded for one in _statements(text) for word in one.words if word.content)
 
 
@@ -254,15 +254,15 @@ def _root(folded: str) -> str:
 
 
 SHORT = 12
-"""Words of a sentence that says little more than where something is."""
+"""Maximum number of words of a sentence that states where something is."""
 PLAIN = 1.3
-"""Common weight of two sentences that differ in an ordinary word."""
+"""Minimum common weight of two sentences that differ in an ordinary word."""
 REPEATED = 1.0
-"""Weight of the words of a text that may be called repeated: "take care" is not."""
+"""Minimum weight of a text that is reported as repeated; "take care" weighs less."""
 EQUAL = 0.85
-"""Share from which two topics are nearly equal; then half of the common weight suffices."""
+"""Minimum share of nearly equal topics, for which half of the common weight suffices."""
 OTHER_SUBJECT = 0.6
-"""Least share of two topics that begin with different words."""
+"""Minimum share of two topics that begin with different words."""
 CHARACTER = 0.5
 """Weight of a Japanese, Chinese or Korean character, of which a word has about two."""
 
@@ -286,8 +286,8 @@ class _Pair:
     def agree(self, share: float, common: float, without: Sequence[_Word] = ()) -> bool:
         """Return whether the common words have a share of the weight of each topic, and a weight of their own.
 
-        `without` are words that are compared otherwise. If neither sentence begins with a common word, their subjects
-        differ, and they must have more in common.
+        `without` are words that the rule compares by itself. If neither sentence begins with a common word, their
+        subjects differ, and they must have more in common.
         """
         if not self.common:
             return False
@@ -298,7 +298,7 @@ class _Pair:
         return agreement >= share and self.common >= (common / 2 if agreement >= EQUAL else common)
 
     def replaced(self) -> list[_Word]:
-        """Return the heaviest word that only one sentence has, of each: what a change is mostly about."""
+        """Return, of each sentence, the heaviest word that the other lacks: the likely subject of a change."""
         count = 2 if self.east_asian else 1
         return [word for side in self._weights for word in sorted(side, key=side.__getitem__)[-count:]]
 
@@ -336,7 +336,7 @@ def _is_portuguese(pair: _Pair) -> bool:
 
 
 def _swap(pair: _Pair) -> Difference | None:
-    """Both sentences have the same content words, and two of them have changed places."""
+    """Both sentences have the same content words, two of them in exchanged positions."""
     older, newer = (_in_order(one) for one in (pair.older, pair.newer))
     if len(older) != len(newer):
         return None
@@ -416,7 +416,7 @@ _DATES = (["number"], ["weekday"], ["month"], ["number", "month"])
 
 
 def _name(pair: _Pair) -> Difference | None:
-    """Another name stands in a sentence about the same."""
+    """A sentence with the same topic has another name."""
     before, after = ([word for word in words if _may_be_name(word)] for words in (pair.lost, pair.gained))
     if not before or not after or all(word.first for word in (*before, *after)):
         return None
@@ -456,7 +456,7 @@ def _located(statement: _Statement, words: Sequence[_Word]) -> list[_Word]:
 
 
 def _plain(pair: _Pair) -> Difference | None:
-    """One place of an otherwise equal sentence differs."""
+    """The sentences are equal except in one position."""
     if not pair.agree(0.3, 0.9):
         return None
     places, shared = _aligned(pair)
@@ -488,11 +488,11 @@ def _slot(pair: _Pair) -> Difference | None:
 
 
 _RULES = (_swap, _negation, _opposite, _ended, _changed, _value, _name, _place, _plain, _slot)
-"""All rules, the surest first."""
+"""All rules, the most reliable first."""
 
 
 def _aligned(pair: _Pair) -> tuple[list[tuple[tuple[_Word, ...], tuple[_Word, ...]]], int]:
-    """Return the places where content words differ, and how many content words stand in the same order."""
+    """Return the positions where content words differ, and how many content words are in the same order."""
     older, newer = pair.older.words, pair.newer.words
     matcher = SequenceMatcher(None, [word.root for word in older], [word.root for word in newer], autojunk=False)
     places, shared = [], 0

@@ -372,7 +372,7 @@ def without_project(memory: Memory) -> Memory:
 
 
 def claiming(memory: Memory, origin: Origin) -> Memory:
-    """Return the same memory for a caller that may claim this origin at most, and change no more trusted entry."""
+    """Return the same memory for a caller limited to an origin: it cannot claim or change a more trusted one."""
     limited = copy(memory)
     limited._entries = memory._entries.claiming(origin)
     limited.review = Review(limited._entries, memory._clock)

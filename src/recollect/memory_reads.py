@@ -339,7 +339,7 @@ class MemoryReads:
     ) -> Timeline:
         """Return the notes and conversations of a span of time, without bounds of all time.
 
-        They are counted in `buckets` parts of equal length, and listed if there are no more than `limit`. Notes that
+        They are counted in `buckets` parts of equal length, and listed if there are at most `limit`. Notes that
         were written at another time are listed, too, if they have an end of validity and hold in the span.
 
         Raises Invalid if `since` is not before `until`, or if there are no or too many buckets.

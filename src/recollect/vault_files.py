@@ -36,7 +36,7 @@ class VaultFiles:
                 for owner in (agent,) if agent else (self.agent, SHARED):
                     vault._log_problems(vault.refresh(owner))
         except (RecollectError, OSError) as error:
-            _log.warning("what was edited in the vault is not taken in: %s", error)
+            _log.warning("edits in the vault were not read: %s", error)
 
     def identity(self, lane: Lane) -> dict[str, str]:
         """Return the identity files of the agent for a prompt."""

@@ -1,4 +1,4 @@
-"""Other systems' files: recognised by what is in them, taken in once, and never twice."""
+"""Other systems' files: recognised by what is in them, imported once, and never twice."""
 
 import json
 import os

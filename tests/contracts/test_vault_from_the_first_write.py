@@ -1,4 +1,4 @@
-"""A directory home has its vault from the first write on, and takes in by itself what agents write into the files."""
+"""A directory home has its vault from the first write on, and reads by itself what agents write into the files."""
 
 from __future__ import annotations
 

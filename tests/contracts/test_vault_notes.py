@@ -394,7 +394,7 @@ def test_what_is_not_taken_in_is_named_with_the_reason_and_line(vault: Vault, me
     assert set(before.problems) == set(vault.status().problems) == set(report.problems) - ignored
     assert {problem.path: problem.message for problem in report.problems} == {
         "ana/notes/known.md": "its front matter was not read, line 4: did not find expected ',' or ']'",
-        "ana/empty.md": "it is not taken in: the content is empty; there is nothing to remember",
+        "ana/empty.md": "it is not read: the content is empty; there is nothing to remember",
         "ana/twice.md": "its front matter was not read, line 3: the key 'a' occurs twice",
         "ana/open.md": "its front matter was not read, line 1: no closing `---` line",
         "ana/latin.md": "it is not UTF-8 (byte 3); save it as UTF-8",

@@ -452,7 +452,7 @@ def test_files_that_are_not_taken_in_are_named_by_the_doctor_and_by_vault_status
     assert reason in cli("--home", str(home), "vault", "status").err
     assert cli("--home", str(home), "vault", "status", "--json").json["problems"][0]["path"] == "default/mine.md"
     received = [one for one in cli("--home", str(home), "doctor", "--json").json if one["about"] == "vault"]
-    assert [(one["state"], one["says"]) for one in received] == [("better", f"not taken in: {reason}")]
+    assert [(one["state"], one["says"]) for one in received] == [("better", f"not read: {reason}")]
 
 
 def test_many_files_and_equal_problems_are_counted(cli: Command, tmp_path: Path) -> None:
@@ -481,7 +481,7 @@ def test_only_commands_of_the_vault_and_the_doctor_name_files_that_are_not_taken
     assert cli("remember", "We deploy on Tuesdays", **given).err == ""
     assert cli("recall", "deploy", **given).err == ""
     assert cli("jobs", "run", **given).err == ""
-    reason = "it is not taken in: the content is empty; there is nothing to remember"
+    reason = "it is not read: the content is empty; there is nothing to remember"
     (named,) = [line for line in cli("vault", "sync", **given).err.splitlines() if "default/0.md" in line]
     assert named == f"default/0.md: {reason}"
     assert cli("vault", "convert", **given).err.count(reason) == 5

@@ -60,7 +60,7 @@ class Backend:
         self._opened = Opened(*self._where)
         self._accessed: dict[str, datetime] = {}
         self._length, self._last_change = 0, -1
-        """Length of the stored vectors, and the last change of the memory when that was known: it holds until another.
+        """Length of the stored vectors, and the last change of the memory at that time; valid until the next.
 
         Another process may have removed all records and stored others.
         """

@@ -36,9 +36,9 @@ PREFIX, STATE = "adk", "adk-state"
 CREATED = "session"
 """Type of the first item of a session: its state when it was created."""
 RECENT = 20
-"""Among how many of the last events one that is sent again is looked for."""
+"""Number of last events among which a resent event is looked up."""
 MOST = 10
-"""How many memories a search returns at most."""
+"""Maximum number of memories that a search returns."""
 
 
 class _Service:

@@ -221,19 +221,19 @@ def _upkeep(call: Invocation, home: "Home") -> Iterator[HealthCheck]:
 
 
 def _vaults(call: Invocation, home: "Home") -> Iterator[HealthCheck]:
-    """Name the files of the vaults that are not taken in."""
+    """List the files of the vaults that are not read."""
     for name in home.workspaces():
         try:
             status = home.vault(name).status()
         except ConfigError:  # this home has no vault
             return
         for problem in status.problems[:NAMED]:
-            yield HealthCheck("vault", "better", f"not taken in: {problem}")
+            yield HealthCheck("vault", "better", f"not read: {problem}")
         if len(status.problems) > NAMED:
-            more = f"{counted(len(status.problems) - NAMED, 'more file')} not taken in"
+            more = f"{counted(len(status.problems) - NAMED, 'more file')} not read"
             yield HealthCheck("vault", "better", more, _command(call, "vault", "status", "--workspace", name))
         if status.files and not status.problems:
-            yield HealthCheck("vault", "good", f"{name}: all of {counted(status.files, 'file')} taken in")
+            yield HealthCheck("vault", "good", f"{name}: all of {counted(status.files, 'file')} read")
 
 
 def _checked(call: Invocation, home: "Home") -> Iterator[HealthCheck]:

@@ -39,7 +39,7 @@ NEWEST = 2**62
 
 @dataclass(frozen=True, slots=True)
 class HookCall:
-    """One call of a hook: who is asked, the event, the JSON of the host, and the project folder."""
+    """One call of a hook: the memory and the agent, the event, the JSON of the host, and the project folder."""
 
     call: Invocation
     event: str
@@ -49,7 +49,7 @@ class HookCall:
 
     @property
     def location(self) -> str:
-        """The location of the home; a relative one is in the project, wherever in it the session runs."""
+        """The location of the home; a relative one is in the project, also if the session runs in a subfolder."""
         home = self.call.home
         return str(Path(self.folder) / Path(home).expanduser()) if home.strip() and "://" not in home else home
 
@@ -124,7 +124,7 @@ def _keep(mem: Memory, given: Mapping[str, Any], session: str, *, end: bool) -> 
     if not end:
         return
     if next(here.events(), None) is None:
-        here.archive()  # nothing was said, so there is nothing to hand over
+        here.archive()  # without a message there is nothing to hand over
     else:
         here.end()
 

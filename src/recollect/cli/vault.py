@@ -43,7 +43,7 @@ def sync(call: Invocation) -> None:
 @app.command(epilog=examples("vault status"))
 @for_agent
 def status(call: Invocation) -> None:
-    """Compare files and notes, and name the files that are not taken in, with the reason. Read-only."""
+    """Compare files and notes, and name the files that are not read, with the reason. Read-only."""
     with recollect.open(call.home) as home:
         vault = home.vault(call.workspace)
         found, folder = vault.status(), str(vault.folder)

@@ -55,7 +55,7 @@ class Store:
         self.newest: tuple[int, int, str, str] = (-1, 0, "", "")
         """Last event appended here: database generation, sequence number, conversation and hash."""
         self.context_cache: object = None
-        """What the last context had whatever its command was; see `engine/context_cache.py`."""
+        """The parts of the last context that do not depend on the command; see `engine/context_cache.py`."""
         self.context_reads: Counter[str] = Counter()
         """How often that was used again, and how often it was made again."""
         self.compared = False

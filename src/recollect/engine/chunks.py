@@ -3,7 +3,7 @@
 The argument. The ending of a conversation chunks what is left of it. Imported conversations never end, and of a long
 one that goes on only archives would have vectors, so the job `chunk` chunks both step by step. A conversation records
 the last event that its chunks cover; chunks and that number are written in one transaction, which changes nothing if
-the number has changed meanwhile, so no turn is chunked twice, whoever chunks it. The last messages of a conversation
+the number has changed meanwhile, so no turn is chunked twice. The last messages of a conversation
 that goes on are left for later: its window shows them anyway, and they may still be replaced.
 """
 

@@ -1,4 +1,4 @@
-"""Standing rules, preferences and notes of the account, which a context tells whatever its command is."""
+"""Standing rules, preferences and notes of the account, which every context shows, with any command."""
 
 from dataclasses import replace
 

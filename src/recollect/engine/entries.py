@@ -60,7 +60,7 @@ class Entries:
         return limited
 
     def claiming(self, origin: Origin) -> "Entries":
-        """Return the same entries for a caller that may claim an origin at most, and change no more trusted entry."""
+        """Return the same entries for a caller limited to an origin: it cannot claim or change a more trusted one."""
         limited = copy(self)
         limited._origin = origin
         return limited

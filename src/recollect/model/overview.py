@@ -16,7 +16,7 @@ COUNTED = 1_000
 
 
 class Outcome(StrEnum):
-    """What became of an entry over a period."""
+    """The net effect of a period on an entry."""
 
     ADDED = "added"
     CHANGED = "changed"
@@ -25,7 +25,7 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NetChange:
-    """The difference between an entry at the start of a period and now, whatever happened in between."""
+    """The difference between an entry at the start of a period and now."""
 
     entry_id: str
     outcome: Outcome

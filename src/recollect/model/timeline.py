@@ -1,4 +1,4 @@
-"""A timeline as values: what was written and said in a span of time, counted in buckets, and listed if it is little."""
+"""A timeline as values: the notes and conversations of a period, counted in buckets, and listed if they are few."""
 
 from dataclasses import dataclass
 
@@ -26,7 +26,7 @@ class TimelineItem:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimelineBucket:
-    """How many notes and conversations there are in a part of the timeline that begins at a time."""
+    """Counts of notes and conversations in one part of the timeline."""
 
     at: int
     entries: int
@@ -35,7 +35,7 @@ class TimelineBucket:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timeline:
-    """A span of time of a memory."""
+    """The notes and conversations of a period."""
 
     first: int | None
     last: int | None

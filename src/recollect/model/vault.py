@@ -54,7 +54,7 @@ class Conversion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VaultStatus:
-    """How files and notes compare: how many there are, how many changed since the last sync, and what is left out."""
+    """Comparison of files and notes: counts, changes since the last sync, and the files that are not read."""
 
     files: int = 0
     notes: int = 0
@@ -64,7 +64,7 @@ class VaultStatus:
     changed: int = 0
     """Notes that the next sync writes; counted with one file per note only."""
     problems: tuple[Problem, ...] = ()
-    """Files that are not taken in, and why."""
+    """Files that are not read, and why."""
 
     def __add__(self, other: "VaultStatus") -> "VaultStatus":
         return VaultStatus(

@@ -39,7 +39,7 @@ class ConnectionSender:
         return [self._listening, *self._open] if self._open else []
 
     def stop(self) -> None:
-        """Accept no more connections."""
+        """Stop accepting connections."""
         self._listening.close()
         self._open.clear()
 
@@ -49,7 +49,7 @@ class ConnectionSender:
             for _ in range(ACCEPT_BATCH):
                 try:
                     connection, _ = source.accept()
-                except OSError:  # no more, the client has gone, or too many open files
+                except OSError:  # none is waiting, the client has gone, or too many open files
                     return
                 with connection:
                     self._pass_on(connection)

@@ -21,7 +21,9 @@ def timeline(
     since: Annotated[QueryMoment | None, Query()] = None,
     until: Annotated[QueryMoment | None, Query()] = None,
     buckets: Annotated[int, Query(ge=1, le=2_000, description="Parts in which the items are counted.")] = 200,
-    limit: Annotated[int, Query(ge=0, le=5_000, description="Items are listed only if there are no more.")] = 500,
+    limit: Annotated[
+        int, Query(ge=0, le=5_000, description="Items are listed only if there are at most as many.")
+    ] = 500,
 ) -> Response:
     """Notes and conversations by time: counts per bucket, and the items if they are few."""
     return json_response(caller.memory.timeline(since=since, until=until, buckets=buckets, limit=limit))

@@ -331,7 +331,7 @@ def event_hash(previous: str, one: Event, payload: str) -> str:
 
 
 def erase_event(tx: Transaction, left: Event, now: int) -> None:
-    """Replace an event by what is left of it. Its number and hashes stay, so that the chain goes on."""
+    """Replace an event by its tombstone. Its number and hashes stay, so that the chain remains verifiable."""
     payload = _payload(left)
     tx.run(
         "history.event_erase",

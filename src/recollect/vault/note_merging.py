@@ -369,7 +369,7 @@ class NotesMerge:
             )
             entry = self._apply(add)
         except (Conflict, Invalid) as error:
-            self._problem(found.path, f"it is not taken in: {error}")
+            self._problem(found.path, f"it is not read: {error}")
             return
         self._add(added=1)
         entry = self._aliased(note, entry)

@@ -45,7 +45,7 @@ def _problem(folder: Path, path: str, *, new: bool) -> str:
     try:
         checked(Add(note.body))
     except Invalid as error:
-        return f"it is not taken in: {error}" if new else f"its note was left as it was: {error}"
+        return f"it is not read: {error}" if new else f"its note was left as it was: {error}"
     return ""
 
 
