@@ -18,6 +18,7 @@ from recollect.providers import local
 from recollect.providers.base import embed
 from recollect.providers.byte_pairs import TokenVocabulary
 from recollect.providers.local import LocalEmbedder, installed
+from recollect.rest import process_memory
 
 TOKENIZER = "tokenizers/l2_supercat_tokenizer_config.json"
 WEIGHTS = "weights/l2_supercat_256.safetensors"
@@ -243,3 +244,20 @@ def test_a_damaged_wheel_is_a_wrong_setting_and_says_how_to_mend_it(
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(ConfigError, match="force-reinstall"):
         LocalEmbedder().embed(["harbour"])
+
+
+@pytest.mark.skipif(process_memory.heap() is None, reason="this C library does not tell what it has allocated")
+def test_texts_that_were_embedded_are_not_kept() -> None:
+    embedder, random = LocalEmbedder(), Random(7)
+    texts = [" ".join(f"{random.choice('bdgklm')}a{random.randrange(9_999)}" for _ in range(20)) for _ in range(600)]
+
+    def allocated() -> int:
+        found = process_memory.heap()
+        assert found is not None
+        return int(found.uordblks)
+
+    embedder.embed(["the first text", "loads the tokenizer"])
+    before = allocated()
+    for text in texts:
+        embedder.embed([text])
+    assert allocated() - before < 500_000

@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from importlib.util import find_spec
 from itertools import chain
@@ -116,8 +116,11 @@ class _Files:
         from tokenizers import Tokenizer
 
         if self._tokenizer is None:
-            self._tokenizer = Tokenizer.from_file(str(self._path))
-            self._vocabulary = None
+            tokenizer = Tokenizer.from_file(str(self._path))
+            with suppress(AttributeError):  # private
+                # It caches whole texts, 4 KB for a sentence and up to 10,000 of them, and texts hardly ever repeat.
+                tokenizer.model._resize_cache(0)
+            self._tokenizer, self._vocabulary = tokenizer, None
         return self._tokenizer
 
 

@@ -22,7 +22,17 @@ from starlette.concurrency import run_in_threadpool
 
 from recollect.home import Home
 
-__all__ = ["ProcessMemory", "freed", "keep_small", "limit_arenas", "release_above", "resident", "return_freed"]
+__all__ = [
+    "HeapFigures",
+    "ProcessMemory",
+    "freed",
+    "heap",
+    "keep_small",
+    "limit_arenas",
+    "release_above",
+    "resident",
+    "return_freed",
+]
 
 ARENA_MAX, ARENA_LIMIT = -8, 2
 MMAP_THRESHOLD, MMAP_BYTES = -3, 1_000_000
@@ -53,8 +63,8 @@ def resident() -> int | None:
         return None
 
 
-class _HeapFigures(ctypes.Structure):
-    """The figures of `mallinfo2`; `fordblks` are the free bytes of the arenas."""
+class HeapFigures(ctypes.Structure):
+    """The figures of `mallinfo2`: `uordblks` are the bytes in use of the arenas, `fordblks` the free ones."""
 
     _fields_ = (
         ("arena", ctypes.c_size_t),
@@ -72,12 +82,19 @@ class _HeapFigures(ctypes.Structure):
 
 def freed() -> int | None:
     """Return the bytes that malloc has freed but not returned to the system; None if the C library does not tell."""
+    figures = heap()
+    return None if figures is None else int(figures.fordblks)
+
+
+def heap() -> HeapFigures | None:
+    """Return the figures of malloc; None if the C library does not tell."""
     try:
         figures = ctypes.CDLL(None).mallinfo2
     except (OSError, AttributeError):
         return None
-    figures.restype = _HeapFigures
-    return int(figures().fordblks)
+    figures.restype = HeapFigures
+    found: HeapFigures = figures()
+    return found
 
 
 def return_freed() -> None:
