@@ -18,6 +18,7 @@ from recollect.engine.agent_store import Store
 from recollect.engine.auto_compaction import CompactionServices
 from recollect.engine.entries import Entries
 from recollect.engine.graph_checkpoints import GraphCheckpoints
+from recollect.engine.item_names import ItemNames
 from recollect.engine.item_vectors import ItemVectors
 from recollect.errors import Conflict, Invalid, NotFound
 from recollect.home_services import HomeServices
@@ -85,6 +86,7 @@ class Memory(MemoryReads):
         self.conversations = Conversations(services)
         self.reminders = Reminders(workspace, shared.clock)
         self.graphs, self.item_vectors = GraphCheckpoints(workspace), ItemVectors(workspace)
+        self.item_names = ItemNames(entries.stores, files.read_edits)
         self.review = Review(entries, shared.clock)
 
     # Entries

@@ -8,13 +8,12 @@ import base64
 import re
 from dataclasses import dataclass
 
-from recollect import Conflict, Entry, Memory, NotFound, Sort, Stale, Write
+from recollect import Conflict, Entry, Memory, NotFound, Stale, Write
 
 __all__ = ["ByteEntries", "KeyHit"]
 
 BINARY, EMPTY = "[bytes that are not text]", "="
 """Content of an entry for bytes that are not text, or blank; its context if there are none."""
-PAGE = 500
 MOST_HITS = 100
 
 
@@ -65,11 +64,8 @@ class ByteEntries:
 
     def keys(self, prefix: str = "") -> list[str]:
         """Return the keys that begin with a prefix, sorted."""
-        found, after = list[str](), None
-        while page := self._memory.list(tag=self._tag, include_past=True, sort=Sort.NAME, limit=PAGE, after=after):
-            found += [str(entry.name) for entry in page if str(entry.name).startswith(self._root + prefix)]
-            after = page[-1]
-        return sorted(name.removeprefix(self._root) for name in found)
+        found = (one for one in self._memory.item_names.below(self._root + prefix) if self._tag in one.tags)
+        return [str(entry.name).removeprefix(self._root) for entry in found]
 
     def search(self, query: str, prefix: str = "") -> list[KeyHit]:
         """Return the values that answer a query and whose keys begin with a prefix, best first."""

@@ -15,12 +15,11 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote, unquote
 
-from recollect import Add, Conflict, Cursor, Entry, Memory, NotFound, RecollectError, Sort, SystemClock, Write
+from recollect import Add, Conflict, Entry, Memory, NotFound, RecollectError, SystemClock, Write
 from recollect.adapters.session_items import NotJson
 
-__all__ = ["PAGE", "Draft", "Items", "Sweeper", "as_json", "expired", "named"]
+__all__ = ["Draft", "Items", "Sweeper", "as_json", "expired"]
 
-PAGE = 500
 EMPTY = "%"
 """Stands for an empty key."""
 _clock = SystemClock()
@@ -79,13 +78,10 @@ class Items:
             return False
         return known and self.memory.forget(name)
 
-    def below(self, prefix: Sequence[str] = (), *, past: bool = False, page: int = PAGE) -> Iterator[Entry]:
-        """Iterate over the items below a path, in the order of their names; with `past`, expired ones too.
-
-        `page` is how many entries are read at once; for callers that need the first item only.
-        """
+    def below(self, prefix: Sequence[str] = (), *, past: bool = False) -> Iterator[Entry]:
+        """Iterate over the items below a path, in the order of their names; with `past`, expired ones too."""
         start = f"{self._name(prefix)}/" if prefix else f"{self.kind}:"
-        for entry in named(self.memory, start, page):
+        for entry in self.memory.item_names.below(start):
             if self._is_item(entry) and (past or not expired(entry)):
                 yield entry
 
@@ -154,21 +150,6 @@ class Sweeper:
                 self._sweep()
             except RecollectError as error:  # the next sweep may succeed
                 _log.warning("expired items stay for now: %s", error)
-
-
-def named(memory: Memory, start: str, page: int = PAGE) -> Iterator[Entry]:
-    """Iterate over the entries whose names begin with `start`, which ends in `/` or `:`, in the order of their names.
-
-    `page` is how many entries are read at once.
-    """
-    end = start[:-1] + chr(ord(start[-1]) + 1)  # the first name that does not begin so
-    after: Entry | str = Cursor(start, "").text(Sort.NAME)
-    while found := memory.list(sort=Sort.NAME, include_past=True, limit=page, after=after):
-        for entry in found:
-            if entry.name is None or entry.name >= end:  # entries without a name are listed last
-                return
-            yield entry
-        after = found[-1]
 
 
 def expired(entry: Entry) -> bool:

@@ -11,7 +11,6 @@ from typing import Any
 
 from recollect import Conflict, Entry, Invalid, Memory, NotFound, Stale, Write
 from recollect.adapters.file_texts import PIECE, FileTexts
-from recollect.adapters.items import PAGE, named
 
 __all__ = ["MemoryFiles"]
 
@@ -204,7 +203,7 @@ class MemoryFiles:
         return path == ROOT or self._file(path) is not None or self._is_directory(path)
 
     def _is_directory(self, path: str) -> bool:
-        return next(self._inside(path, page=1), None) is not None
+        return self._memory.item_names.exist(f"{path}/") and next(self._inside(path), None) is not None
 
     def _below(self, path: str) -> Iterator[Entry]:
         """Iterate over a file, or over the files in a directory and below."""
@@ -213,9 +212,9 @@ class MemoryFiles:
         else:
             yield from self._inside(path)
 
-    def _inside(self, path: str, page: int = PAGE) -> Iterator[Entry]:
+    def _inside(self, path: str) -> Iterator[Entry]:
         """Iterate over the files in a directory and below, in the order of their paths."""
-        return (entry for entry in named(self._memory, f"{path}/", page) if TAG in entry.tags)
+        return (entry for entry in self._memory.item_names.below(f"{path}/") if TAG in entry.tags)
 
 
 def _resolved(path: str) -> str:

@@ -56,6 +56,7 @@ __all__ = [
     "lookup",
     "matching",
     "move",
+    "named_between",
     "of_rows",
     "read_docs",
     "record",
@@ -134,6 +135,15 @@ def bindings(tx: Transaction, names: Sequence[str]) -> dict[str, tuple[str, bool
 def stored(tx: Transaction, ids: Sequence[str]) -> dict[str, Stored]:
     """Return entries by id, with their document numbers; unknown ids are omitted."""
     return {found.entry.id: found for found in of_rows(tx, tx.all("entries.by_ids", ids=ids))}
+
+
+def named_between(tx: Transaction, start: str, end: str, after: str, limit: int) -> list[Entry]:
+    """Return the entries with names from `start` to before `end` and after a name, in the order of their names."""
+    ids = [row[0] for row in tx.all("names.between", start=start, end=end, after=after, limit=limit)]
+    found: dict[str, Stored] = {}
+    for begin in range(0, len(ids), CHUNK):
+        found |= stored(tx, ids[begin : begin + CHUNK])
+    return [found[entry_id].entry for entry_id in ids]
 
 
 def get(tx: Transaction, entry_id: str) -> Entry | None:

@@ -4,6 +4,12 @@ SELECT entry_id, canonical FROM names WHERE agent = :agent AND name = :name
 -- name: bound
 SELECT name, entry_id, canonical FROM names WHERE agent = :agent AND name IN (:names*)
 
+-- name: between
+SELECT entries.id FROM names CROSS JOIN entries
+WHERE names.agent = :agent AND names.name >= :start AND names.name > :after AND names.name < :end
+    AND names.canonical = 1 AND entries.agent = :agent AND entries.id = names.entry_id
+ORDER BY names.name LIMIT :limit
+
 -- In two steps, here and elsewhere, because a planner without statistics may assume that the agent alone is selective.
 -- name: of
 SELECT entry_id, name, canonical FROM names WHERE agent = :agent AND name IN (
