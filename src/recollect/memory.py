@@ -85,7 +85,7 @@ class Memory(MemoryReads):
         self.channels = Channels(other(SHARED), place, shared.clock)
         self.conversations = Conversations(services)
         self.reminders = Reminders(workspace, shared.clock)
-        self.graphs, self.item_vectors = GraphCheckpoints(workspace), ItemVectors(workspace)
+        self.graphs, self.item_vectors = GraphCheckpoints(workspace), ItemVectors(workspace, entries)
         self.item_names = ItemNames(entries.stores, files.read_edits)
         self.review = Review(entries, shared.clock)
 
@@ -367,18 +367,20 @@ class Memory(MemoryReads):
 
 def without_project(memory: Memory) -> Memory:
     """Return the same memory for a caller that must not change the project description, which all agents see."""
-    limited = copy(memory)
-    limited._entries = memory._entries.protecting(project.NAMES)
-    limited.review = Review(limited._entries, memory._clock)
-    return limited
+    return _limited(memory, memory._entries.protecting(project.NAMES))
 
 
 def claiming(memory: Memory, origin: Origin) -> Memory:
     """Return the same memory for a caller limited to an origin: it cannot claim or change a more trusted one."""
-    limited = copy(memory)
-    limited._entries = memory._entries.claiming(origin)
-    limited.review = Review(limited._entries, memory._clock)
+    limited = _limited(memory, memory._entries.claiming(origin))
     limited.conversations = memory.conversations._claiming(origin)
+    return limited
+
+
+def _limited(memory: Memory, entries: Entries) -> Memory:
+    limited = copy(memory)
+    limited._entries, limited.review = entries, Review(entries, memory._clock)
+    limited.item_vectors = ItemVectors(memory._workspace, entries)
     return limited
 
 

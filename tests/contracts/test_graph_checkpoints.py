@@ -7,7 +7,7 @@ import pytest
 from crash.evidence import raw
 
 import recollect
-from recollect import ConfigError, Corrupt, Home, Invalid, Memory, Write
+from recollect import Add, ConfigError, Conflict, Corrupt, Home, Invalid, Memory, Write
 from recollect.model.graph import GraphCheckpoint, GraphWrite
 from recollect.transfer import restoring
 
@@ -145,6 +145,43 @@ def test_vectors_of_a_caller_are_forgotten_with_the_content_of_the_entry(mem: Me
     mem.forget(other.id)
     mem.restore(other.id)
     assert mem.item_vectors.get("model", [other]) == {}
+
+
+def test_entries_are_stored_with_their_vectors_or_not_at_all(mem: Memory) -> None:
+    one, two = mem.item_vectors.add(
+        "model", [(Add("first", "a/1"), {"$": b"0000"}), (Add("second", "a/2"), {"$": b"1111"})]
+    )
+    assert mem.item_vectors.get("model", [one, two]) == {one.id: {"$": b"0000"}, two.id: {"$": b"1111"}}
+    assert [mem.item_vectors.size(*of) for of in (("model", "a/"), ("other", "a/"), ("model", "b/"))] == [4, 0, 0]
+    with pytest.raises(Conflict):
+        mem.item_vectors.add("model", [(Add("third", "a/3"), {}), (Add("again", "a/1"), {})])
+    with pytest.raises(Exception, match="object"):
+        mem.item_vectors.add("model", [(Add("third", "a/3"), {"$": object()})])  # type: ignore[dict-item]
+    with pytest.raises(Exception, match="object"):
+        mem.item_vectors.write("model", Write("a/1", "changed"), {"$": object()})  # type: ignore[dict-item]
+    assert {entry.name: entry.content for entry in mem.list()} == {"a/1": "first", "a/2": "second"}
+    changed = mem.item_vectors.write("model", Write("a/1", "changed"), {"$": b"2222"})
+    assert mem.item_vectors.get("model", [changed]) == {changed.id: {"$": b"2222"}}
+
+
+def test_an_export_and_a_move_carry_vectors_of_a_caller_which_only_that_one_could_make_again(
+    home: Home, tmp_path: Path
+) -> None:
+    (entry,) = home.agent("ana").item_vectors.add("model", [(Add("first", "a/1"), {"$": b"\xff000"})])
+    home.export(tmp_path / "export.jsonl")
+    places = [tmp_path / name for name in ("imported.db", "moved.db", "merged.db")]
+    with recollect.open(places[0]) as imported, recollect.open(places[1]) as moved, recollect.open(places[2]) as merged:
+        imported.import_(tmp_path / "export.jsonl")
+        restoring.move(home._place, moved._place)
+        (known,) = merged.agent("ana").item_vectors.add("other", [(Add("another", "a/2"), {"$": b"1111"})])
+        merged.import_(tmp_path / "export.jsonl")
+        merged.import_(tmp_path / "export.jsonl")
+        for copy in (imported, moved, merged):
+            assert copy.agent("ana").item_vectors.get("model", [entry]) == {entry.id: {"$": b"\xff000"}}
+        home.delete_workspace("default")
+        home.import_(tmp_path / "export.jsonl")
+        assert home.agent("ana").item_vectors.get("model", [entry]) == {entry.id: {"$": b"\xff000"}}
+        assert merged.agent("ana").item_vectors.get("other", [known]) == {known.id: {"$": b"1111"}}
 
 
 def test_an_erasure_names_the_checkpoints_that_contain_the_text(mem: Memory) -> None:

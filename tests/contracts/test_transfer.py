@@ -426,6 +426,7 @@ def test_every_table_is_either_derived_or_exported() -> None:
         "extracted",
         "graph_checkpoints",
         "graph_writes",
+        "item_vectors",
         "job_changes",
         "job_runs",
         "jobs",

@@ -27,7 +27,8 @@ __all__ = ["Backend", "make_backend"]
 
 FIELDS = {"scope", "categories", "metadata", "importance", "created_at", "last_accessed", "source", "private"}
 _clock = SystemClock()
-MODEL, VECTOR = "crewai", "content"
+MODEL, VECTOR, BYTES = "crewai", "content", 4
+"""The embedder of vectors, their field, and the bytes of each of their numbers."""
 BLANK = "[a record without text]"
 """Content of the entry of a blank record, which an entry cannot be; its text is in the field `context`."""
 
@@ -59,11 +60,6 @@ class Backend:
         self._lock = threading.Lock()
         self._opened = Opened(*self._where)
         self._accessed: dict[str, datetime] = {}
-        self._length, self._last_change = 0, -1
-        """Length of the stored vectors, and the last change of the memory at that time; valid until the next.
-
-        Another process may have removed all records and stored others.
-        """
 
     @property
     def _memory(self) -> Memory:
@@ -75,7 +71,7 @@ class Backend:
 
     @property
     def _items(self) -> Items:
-        return Items(self._memory, "crewai")
+        return Items(self._memory, "crewai", MODEL)
 
     def save(self, records: list[MemoryRecord]) -> None:
         """Store records; those with the same id are replaced.
@@ -88,17 +84,9 @@ class Backend:
         unique = list({record.id: record for record in records}.values())
         drafts = [_draft(record) for record in unique]
         self._check([record.embedding for record in records if record.embedding])
-        entries = self._items.put(drafts)
-        self._last_change += len(entries)  # if these are not all changes since the check, the next one finds it out
+        self._items.put(drafts)
         for record in unique:
             self._accessed.pop(record.id, None)
-        self._memory.item_vectors.put(
-            MODEL,
-            [
-                (entry, {VECTOR: _packed(record.embedding)} if record.embedding else {})
-                for entry, record in zip(entries, unique, strict=True)
-            ],
-        )
 
     def update(self, record: MemoryRecord) -> None:
         """Store a record in place of the one with its id, which stays in the history of the entry."""
@@ -251,21 +239,11 @@ class Backend:
         """Raise EmbeddingDimensionMismatchError if vectors differ in length from each other or from a stored one."""
         if not vectors:
             return
-        changed = self._memory.last_change()
-        known = self._length if changed == self._last_change else 0
-        first = known or self._stored_length() or len(vectors[0])
+        items = self._items
+        first = items.memory.item_vectors.size(MODEL, items.root) // BYTES or len(vectors[0])
         for vector in vectors:
             if len(vector) != first:
                 raise EmbeddingDimensionMismatchError(first, len(vector))
-        self._length, self._last_change = first, changed
-
-    def _stored_length(self) -> int:
-        """Return the length of the stored vectors, 0 if there are none."""
-        for entry in self._items.below(page=1):  # mostly the first one has a vector
-            stored = self._memory.item_vectors.get(MODEL, [entry]).get(entry.id)
-            if stored and VECTOR in stored:
-                return len(_unpacked(stored[VECTOR]))
-        return 0
 
 
 def _draft(record: MemoryRecord) -> Draft:
@@ -274,7 +252,8 @@ def _draft(record: MemoryRecord) -> Draft:
     content = record.content
     if not content.strip() or "\0" in content:
         about["content"], content = content, BLANK
-    return Draft((record.id,), content, as_json(about, f"the record {record.id!r}"))
+    vectors = {VECTOR: _packed(record.embedding)} if record.embedding else {}
+    return Draft((record.id,), content, as_json(about, f"the record {record.id!r}"), vectors=vectors)
 
 
 def _children(parent: str, records: Sequence[MemoryRecord]) -> list[str]:

@@ -9,9 +9,9 @@ import json
 import logging
 import re
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote, unquote
 
@@ -35,13 +35,20 @@ class Draft:
     context: str | None = None
     """What else belongs to the item, as JSON."""
     valid_until: int | None = None
+    vectors: Mapping[str, bytes] = field(default_factory=dict)
+    """Vectors of the framework's embedder, by field."""
 
 
 class Items:
-    """The items of one kind of store of an agent, by path."""
+    """The items of one kind of store of an agent, by path; with a model, `put` stores the vectors of drafts as well."""
 
-    def __init__(self, memory: Memory, kind: str) -> None:
-        self.memory, self.kind = memory, kind
+    def __init__(self, memory: Memory, kind: str, model: str | None = None) -> None:
+        self.memory, self.kind, self._model = memory, kind, model
+
+    @property
+    def root(self) -> str:
+        """What the names of all items begin with."""
+        return f"{self.kind}:"
 
     def get(self, path: Sequence[str]) -> Entry | None:
         """Return the item at a path; None if there is none, or it has expired."""
@@ -57,16 +64,16 @@ class Items:
         Raises Invalid if a path is too long to be a name, and Conflict if another entry has it.
         """
         with suppress(Conflict):  # most are new, and then one transaction is enough
-            return self.memory.remember_many([self._add(draft) for draft in drafts])
+            return self._add_all(drafts)
         found: dict[int, Entry] = {}
         for place, draft in enumerate(drafts):
             if (entry := self._replace(draft)) is not None:
                 found[place] = entry
         new = [draft for place, draft in enumerate(drafts) if place not in found]
         try:
-            added = iter(self.memory.remember_many([self._add(draft) for draft in new]) if new else [])
+            added = iter(self._add_all(new) if new else [])
         except Conflict:  # another process was first with one of them
-            added = iter([self._replace(draft) or self.memory.apply(self._add(draft)) for draft in new])
+            added = iter([self._replace(draft) or self._add_all([draft])[0] for draft in new])
         return [found[place] if place in found else next(added) for place in range(len(drafts))]
 
     def delete(self, path: Sequence[str]) -> bool:
@@ -80,14 +87,14 @@ class Items:
 
     def below(self, prefix: Sequence[str] = (), *, past: bool = False) -> Iterator[Entry]:
         """Iterate over the items below a path, in the order of their names; with `past`, expired ones too."""
-        start = f"{self._name(prefix)}/" if prefix else f"{self.kind}:"
+        start = f"{self._name(prefix)}/" if prefix else self.root
         for entry in self.memory.item_names.below(start):
             if self._is_item(entry) and (past or not expired(entry)):
                 yield entry
 
     def path(self, entry: Entry) -> tuple[str, ...]:
         """Return the path of an item."""
-        parts = str(entry.name)[len(self.kind) + 1 :].split("/")
+        parts = str(entry.name).removeprefix(self.root).split("/")
         return tuple("" if part == EMPTY else unquote(part, errors="surrogatepass") for part in parts)
 
     def extend(self, entry: Entry, valid_until: int) -> None:
@@ -95,10 +102,18 @@ class Items:
         self.memory.apply(Write(entry.id, valid_until=valid_until))
 
     def _name(self, path: Sequence[str]) -> str:
-        return f"{self.kind}:" + "/".join(map(_segment, path))
+        return self.root + "/".join(map(_segment, path))
 
     def _is_item(self, entry: Entry) -> bool:
         return self.kind in entry.tags
+
+    def _add_all(self, drafts: Sequence[Draft]) -> list[Entry]:
+        adds = [self._add(draft) for draft in drafts]
+        if self._model is None:
+            return self.memory.remember_many(adds)
+        return self.memory.item_vectors.add(
+            self._model, [(add, draft.vectors) for add, draft in zip(adds, drafts, strict=True)]
+        )
 
     def _add(self, draft: Draft) -> Add:
         return Add(
@@ -115,9 +130,10 @@ class Items:
         try:
             if not self._is_item(self.memory.get(name)):
                 raise Conflict(f"{name!r} is the name of another entry; rename that entry, or use another key")
-            return self.memory.apply(
-                Write(name, draft.content, context=draft.context or "", valid_until=draft.valid_until or "")
-            )
+            write = Write(name, draft.content, context=draft.context or "", valid_until=draft.valid_until or "")
+            if self._model is None:
+                return self.memory.apply(write)
+            return self.memory.item_vectors.write(self._model, write, draft.vectors)
         except NotFound:
             return None
 

@@ -38,6 +38,8 @@ FEW = 10
 """The operations that state a content."""
 BoundNames = Mapping[str, tuple[str, bool]]
 """Names bound in the other store: the entry's id, and whether the name is canonical."""
+Also = Callable[[Work, Mapping[int, Entry]], None]
+"""Writes more in the transaction that wrote entries, which it receives by their place among the operations."""
 
 
 class Entries:
@@ -150,8 +152,8 @@ class Entries:
                     return store
         return None
 
-    def apply(self, operation: Operation, if_version: str | None) -> Entry:
-        """Apply a checked operation; return the resulting entry."""
+    def apply(self, operation: Operation, if_version: str | None, also: Also | None = None) -> Entry:
+        """Apply a checked operation; return the resulting entry. `also` is for operations that bind no name."""
         if isinstance(operation, STATEMENTS):
             operation = self._claimed(operation)
         name = getattr(operation, "name", None)
@@ -165,6 +167,8 @@ class Entries:
         if name is None or len(self.stores) == 1:
             with store.write(group=True) as work:
                 entry = self._apply(store, work, operation, if_version, vector)
+                if also is not None:
+                    also(work, {0: entry})
         else:
             # An alias can move to another entry, also across scopes; a canonical name cannot.
             moves = isinstance(operation, Alias)
@@ -178,7 +182,7 @@ class Entries:
             self._later.wake(store)
         return entry
 
-    def add(self, drafts: Sequence[Add]) -> list[Entry]:
+    def add(self, drafts: Sequence[Add], also: Also | None = None) -> list[Entry]:
         """Add checked entries: all, or none if a name is taken."""
         drafts = [self._claimed(draft) for draft in drafts]
         self.require_unprotected(_names(drafts))
@@ -192,6 +196,8 @@ class Entries:
             made.update(zip(parts[store], added, strict=True))
             for entry, vector in zip(added, vectors[store], strict=True):
                 embedding.attach(store, work, entry, vector)
+            if also is not None:
+                also(work, dict(zip(parts[store], added, strict=True)))
 
         def write(work: Work, taken: BoundNames) -> None:
             _must_be_free(taken)

@@ -7,7 +7,7 @@ from recollect.errors import Invalid
 from recollect.model.entry import Entry
 from recollect.storage import entries
 
-__all__ = ["ItemNames"]
+__all__ = ["ItemNames", "end_of"]
 
 PAGE = 500
 
@@ -21,7 +21,7 @@ class ItemNames:
     def below(self, start: str, *, page: int = PAGE) -> Iterator[Entry]:
         """Iterate over the entries whose names begin with `start`, reading a page at a time."""
         self._read_edits()
-        end, after = _end(start), ""
+        end, after = end_of(start), ""
         while True:
             found: list[Entry] = []
             for store in self._stores:
@@ -38,12 +38,12 @@ class ItemNames:
         self._read_edits()
         for store in self._stores:
             with store.read() as tx:
-                if tx.one("names.between", start=start, end=_end(start), after="", limit=1) is not None:
+                if tx.one("names.between", start=start, end=end_of(start), after="", limit=1) is not None:
                     return True
         return False
 
 
-def _end(start: str) -> str:
+def end_of(start: str) -> str:
     """Return the first string that does not begin with `start`."""
     if not start:
         raise Invalid("the start of a name is empty; pass at least one character")

@@ -60,7 +60,7 @@ UNPACKED, RATIO = 10_000_000, 100
 """Limit of decompression: UNPACKED bytes plus RATIO times the compressed size. Text rarely compresses by more than 90%,
 while a decompression bomb expands about a thousandfold."""
 MAGIC_GZIP, MAGIC_ZIP = b"\x1f\x8b", b"PK\x03\x04"
-_INDEXES = ("tail", "segments", "postings", "removals", "codes", "item_vectors", "turn_segments", "turn_postings")
+_INDEXES = ("tail", "segments", "postings", "removals", "codes", "turn_segments", "turn_postings")
 _LOCAL = ("vault_files", "vault_notes", "tokens", "requests")
 DERIVED = frozenset((*_INDEXES, *_LOCAL))
 """Tables that are derived, or that describe files and access on this machine."""

@@ -462,7 +462,7 @@ class _Merging:
 
     def entries(self, work: Work) -> None:
         tx = work.tx
-        known = LoggedEntries(tx)
+        known, new = LoggedEntries(tx), set[str]()
         bound: dict[str, list[tuple[str, int]]] = {}
         for row in self._rows("names"):
             bound.setdefault(row["entry_id"], []).append((row["name"], row["canonical"]))
@@ -479,8 +479,12 @@ class _Merging:
             else:
                 aliases = [one for one, canonical in own if not canonical and not entries.binding(tx, one)]
                 self._add(work, row, name, aliases)
+                new.add(row["id"])
                 known.add(name, row["category"], row["content"])
                 self._count("entries", True)
+        for row in self._rows("item_vectors"):
+            if row["entry_id"] in new:
+                self._load(tx, "item_vectors", row)
 
     def _add(self, work: Work, row: dict[str, Any], name: str | None, aliases: Sequence[str]) -> None:
         """Store an entry under its own id and log the addition."""

@@ -114,8 +114,8 @@ def _dumped(connection: Connection, schema: str, agent: str) -> DumpedTables:
             cursor.execute(select.format(quoting.Identifier(schema, table), key), (agent,))
             assert cursor.description is not None
             columns = [column.name for column in cursor.description]
-            if "vector" in columns:  # in the format of the SQLite file
-                place = columns.index("vector")
+            if table == "embeddings":
+                place = columns.index("vector")  # in the format of the SQLite file
                 vectors = ((*row[:place], vector_from_binary(row[place]), *row[place + 1 :]) for row in cursor)
                 yield table, columns, vectors
             else:

@@ -12,3 +12,9 @@ WHERE agent = :agent AND entry_id IN (:ids*) AND model = :model
 
 -- name: forget
 DELETE FROM item_vectors WHERE agent = :agent AND entry_id = :entry_id
+
+-- name: size
+SELECT length(item_vectors.vector) FROM names CROSS JOIN item_vectors
+WHERE names.agent = :agent AND names.name >= :start AND names.name < :end AND item_vectors.agent = :agent
+    AND item_vectors.entry_id = names.entry_id AND item_vectors.model = :model
+LIMIT 1
