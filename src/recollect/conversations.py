@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import Any
 
 from recollect import names
@@ -181,6 +182,11 @@ class Conversations:
         """
         chat, seq = names.name(chat_id, "chat id"), count(before, "events")
         return chat_payloads.payloads(self._services.store, chat, seq, max(1, count(page, "events")))
+
+    def payload_rows(self, chat_id: str) -> Iterator[PayloadRow]:
+        """Iterate over all events of a chat as `payloads` does, with the payloads as JSON texts, for other parsers."""
+        chat, store = names.name(chat_id, "chat id"), self._services.store
+        return chain.from_iterable(chat_payloads.rows(store, chat, history.LONGEST, history.PAGE))
 
     def last_event(self) -> int:
         """Return the sequence number of the last event in the journal, 0 if it is empty. Cheap enough to poll."""

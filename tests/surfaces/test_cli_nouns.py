@@ -135,6 +135,7 @@ NOT_REACHED = {
     "journal": "for programs that watch; `conversation show` shows it",
     "last_event": "for programs that watch",
     "payloads": "for the adapters of frameworks",
+    "payload_rows": "for the adapters of frameworks",
     "overview": "the start of the page shows it; `stats` and `doctor` count",
     "timeline": "a picture of the page; `note list` and `conversation list` have the times",
     "graph": "a picture of the page; `note links` lists the links of a note",

@@ -32,7 +32,7 @@ PAIRS = [
     (recollect.Memory, RemoteMemory, {"numbers"}),
     (recollect.Channels, RemoteChannels, set()),
     # What adapters read in the same process.
-    (recollect.Conversations, RemoteConversations, {"last_saved", "payloads"}),
+    (recollect.Conversations, RemoteConversations, {"last_saved", "payloads", "payload_rows"}),
     # Plain attributes there; and what the dashboard's routes are made with.
     (recollect.Conversation, RemoteConversation, {"id", "ref_code", "save", "load"}),
     (recollect.Scratchpad, RemoteScratchpad, set()),

@@ -88,6 +88,7 @@ LEFT_OUT: dict[str, str] = {
     "Conversations.journal": "the feed of programs",
     "Conversations.last_event": "the feed of programs",
     "Conversations.payloads": "for the adapters of frameworks",
+    "Conversations.payload_rows": "for the adapters of frameworks",
     "Conversations.last_saved": "for pages that hold a talk themselves",
     "Conversation.save": "for pages that hold a talk themselves",
     "Conversation.load": "for pages that hold a talk themselves",

@@ -165,7 +165,7 @@ LEFT_OUT: dict[type, dict[str, str]] = {
         "tokens": "the routes under /v1/tokens are its methods",
         "vault": "the routes under /v1/vault are its methods",
     },
-    Conversations: {"payloads": "for the adapters of frameworks, in the same process"},
+    Conversations: dict.fromkeys(("payloads", "payload_rows"), "for the adapters of frameworks, in the same process"),
     Scratchpad: {
         "popitem": "any value, whichever: of no use to a client",
         "setdefault": "a read and a write, which a client can do",

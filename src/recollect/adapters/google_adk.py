@@ -10,6 +10,7 @@ import json
 import os
 import uuid
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any
 
@@ -27,6 +28,7 @@ try:
     from google.adk.sessions.base_session_service import BaseSessionService, GetSessionConfig, ListSessionsResponse
     from google.adk.sessions.session import Session
     from google.genai import types
+    from pydantic import BaseModel, ValidationError
 except ImportError:
     raise missing("google-adk", "google-adk") from None
 
@@ -39,6 +41,12 @@ RECENT = 20
 """Number of last events among which a resent event is looked up."""
 MOST = 10
 """Maximum number of memories that a search returns."""
+
+
+class _Payload(BaseModel):
+    """What an event of the journal holds of an event of a session."""
+
+    item: Event
 
 
 class _Service:
@@ -165,14 +173,14 @@ class SessionService(_Service, BaseSessionService):
 
     def _read(self, key: tuple[str, str, str], config: GetSessionConfig | None) -> Session | None:
         log = self._log(*key)
-        if not (items := log.items()):
+        if (stored := _stored(log)) is None:
             return None
-        changes = [item["state"] if item.get("type") == CREATED else _delta(item) for item in items]
-        state = {name: value for change in changes for name, value in change.items()}
+        state, events = stored
+        for event in events:
+            state |= event.actions.state_delta
         state = {name: value for name, value in state.items() if not name.startswith(("app:", "user:"))}
         state |= {f"app:{name}": value for name, value in self._shared(key[0]).items()}
         state |= {f"user:{name}": value for name, value in self._shared(*key[:2]).items()}
-        events = [_event_of(item) for item in items if item.get("type") != CREATED]
         if config is not None and config.num_recent_events is not None:
             events = events[-config.num_recent_events :] if config.num_recent_events else []
         if config is not None and config.after_timestamp is not None:
@@ -227,8 +235,19 @@ def _key_of(chat_id: str | None) -> tuple[str, ...]:
     return tuple(json.loads(chat_id[len(start) - 1 :])) if chat_id is not None and chat_id.startswith(start) else ()
 
 
-def _delta(item: Mapping[str, Any]) -> Mapping[str, Any]:
-    return (item.get("actions") or {}).get("state_delta") or {}
+def _stored(log: SessionLog) -> tuple[dict[str, Any], list[Event]] | None:
+    """Return the state with which a session was created, and its events; None if it is not there.
+
+    Mostly the events can be parsed right from what is stored, without objects of JSON in between.
+    """
+    if payloads := log.payloads():
+        first = json.loads(payloads[0]).get("item") or {}
+        if first.get("type") == CREATED:
+            with suppress(ValidationError):
+                return first["state"], [_Payload.model_validate_json(text).item for text in payloads[1:]]
+    items = log.items()
+    state = {name: value for item in items if item.get("type") == CREATED for name, value in item["state"].items()}
+    return (state, [_event_of(item) for item in items if item.get("type") != CREATED]) if items else None
 
 
 def _event_of(item: Mapping[str, Any]) -> Event:

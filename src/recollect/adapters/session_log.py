@@ -42,6 +42,8 @@ __all__ = ["SessionEnd", "SessionLog"]
 PAGE = 1_000
 SPARE = 16
 """Minimum number of events to read for a few items, because some events may be removals."""
+_UNPLAIN = tuple(f'"{key}":' for key in (CHANGE, REPLACES, AFTER, ENCODED))
+"""What occurs in the JSON of a payload that is more than an item."""
 NEWEST = 2**62
 """Greater than every sequence number."""
 
@@ -95,6 +97,18 @@ class SessionLog:
         if limit <= 0:
             return []
         return list(itertools.islice(map(self._item_of, self._left(page=min(limit + SPARE, PAGE))), limit))[::-1]
+
+    def payloads(self) -> list[str] | None:
+        """Return the payloads of all items in order, as JSON texts, for a framework that parses them itself.
+
+        Return None if that takes more than that: if an item was removed, replaced, erased or stored by others.
+        """
+        rows = list(self._memory.conversations.payload_rows(self._chat_id))
+        found = [row[-1] for row in rows if row[-1] and row[1] is None]
+        everything = "".join(found)
+        if len(found) < len(rows) or any(key in everything for key in _UNPLAIN):
+            return None
+        return found[::-1]
 
     def newest_first(self, before: int = NEWEST) -> Iterator[dict[str, Any]]:
         """Iterate over the items from the newest to the oldest, before a sequence number."""
