@@ -112,7 +112,7 @@ class Backend:
         """
         import numpy as np
 
-        records = self._found(scope_prefix, categories, metadata_filter)
+        records = self._records([entry for entry, _ in self._kept(scope_prefix, categories, metadata_filter)])
         vectors = [record.embedding or [0.0] * len(query_embedding) for record in records]
         if different := [vector for vector in vectors if len(vector) != len(query_embedding)]:
             raise EmbeddingDimensionMismatchError(len(different[0]), len(query_embedding))
@@ -133,10 +133,9 @@ class Backend:
         metadata_filter: dict[str, Any] | None = None,
     ) -> int:
         """Move the records that fit all criteria to the trash; return how many."""
-        found = self._found(scope_prefix, categories, metadata_filter, vectors=False)
         return sum(
             self._items.delete([record.id])
-            for record in found
+            for _, record in self._kept(scope_prefix, categories, metadata_filter)
             if (record_ids is None or record.id in record_ids)
             and (older_than is None or _utc(record.created_at) < _utc(older_than))
         )
@@ -145,10 +144,8 @@ class Backend:
         """Return the records of a scope, newest first."""
         if limit <= 0 or offset < 0:
             return []
-        found = self._found(scope_prefix, vectors=False)
-        page = sorted(found, key=lambda record: _utc(record.created_at), reverse=True)[offset : offset + limit]
-        known = {record.id: record for record in self._records([self._items.get([record.id]) for record in page])}
-        return [known[record.id] for record in page if record.id in known]
+        found = sorted(self._kept(scope_prefix), key=lambda one: _utc(one[1].created_at), reverse=True)
+        return self._records([entry for entry, _ in found[offset : offset + limit]])
 
     def touch_records(self, record_ids: list[str]) -> None:
         """Note that records were accessed now."""
@@ -158,7 +155,7 @@ class Backend:
     def get_scope_info(self, scope: str) -> ScopeInfo:
         """Return how many records a scope has, their categories and times, and the scopes below it."""
         path = "/" + scope.strip("/")
-        found = self._found(path, vectors=False)
+        found = self._found(path)
         times = sorted((record.created_at for record in found), key=_utc)
         return ScopeInfo(
             path=path,
@@ -171,15 +168,15 @@ class Backend:
 
     def list_scopes(self, parent: str = "/") -> list[str]:
         """Return the scopes directly below another one."""
-        return _children("/" + parent.strip("/"), self._found(parent, vectors=False))
+        return _children("/" + parent.strip("/"), self._found(parent))
 
     def list_categories(self, scope_prefix: str | None = None) -> dict[str, int]:
         """Return the categories of the records of a scope, and how many records have each."""
-        return dict(Counter(name for record in self._found(scope_prefix, vectors=False) for name in record.categories))
+        return dict(Counter(name for record in self._found(scope_prefix) for name in record.categories))
 
     def count(self, scope_prefix: str | None = None) -> int:
         """Return the number of records in a scope."""
-        return len(self._found(scope_prefix, vectors=False))
+        return len(self._found(scope_prefix))
 
     def reset(self, scope_prefix: str | None = None) -> None:
         """Move all records of a scope to the trash."""
@@ -202,30 +199,30 @@ class Backend:
         with self._lock:
             self._opened.close()
 
-    def _found(
+    def _found(self, scope_prefix: str | None) -> list[MemoryRecord]:
+        """Return the records of a scope without their vectors."""
+        return [record for _, record in self._kept(scope_prefix)]
+
+    def _kept(
         self,
         scope_prefix: str | None,
         categories: Sequence[str] | None = None,
         metadata: Mapping[str, Any] | None = None,
-        *,
-        vectors: bool = True,
-    ) -> list[MemoryRecord]:
+    ) -> list[tuple[Entry, MemoryRecord]]:
         scope = (scope_prefix or "").rstrip("/")
         scope = scope if scope.startswith("/") or not scope else f"/{scope}"
-        kept = [
+        return [
             (entry, record)
             for entry in self._items.below()
             if (record := self._record(entry)).scope.startswith(scope)
             and (not categories or not set(categories).isdisjoint(record.categories))
             and all(record.metadata.get(key) == value for key, value in (metadata or {}).items())
         ]
-        return self._records([entry for entry, _ in kept]) if vectors else [record for _, record in kept]
 
-    def _records(self, entries: Sequence[Entry | None]) -> list[MemoryRecord]:
+    def _records(self, entries: Sequence[Entry]) -> list[MemoryRecord]:
         """Return the records of entries with their vectors."""
-        known = [entry for entry in entries if entry is not None]
-        stored = self._memory.item_vectors.get(MODEL, known)
-        return [self._record(entry, stored.get(entry.id, {}).get(VECTOR)) for entry in known]
+        stored = self._memory.item_vectors.get(MODEL, entries)
+        return [self._record(entry, stored.get(entry.id, {}).get(VECTOR)) for entry in entries]
 
     def _record(self, entry: Entry, vector: bytes | None = None) -> MemoryRecord:
         about = json.loads(entry.context or "{}")
