@@ -2,7 +2,7 @@
 
     python bench/turn_search.py [FOLDER] [--stores N] [--active | --imported] [--sizes …] [--postgres URL]
 
-First the question sets (as for quality.py), told to an agent as conversations: how well turns and whole conversations
+First the question sets (as for quality.py), stored as conversations of an agent: how well turns and whole conversations
 are found when each has ended, by words alone and with vectors; with `--active` when each goes on, with `--imported` as
 an import leaves them, before and after the job `chunk`. Then made-up journals: what appending costs, how much of
 it the index takes, and how long a search takes.

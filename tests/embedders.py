@@ -1,4 +1,4 @@
-"""Embedders for the tests: one that needs no model, and a real HTTP server that misbehaves when told to.
+"""Embedders for the tests: one that needs no model, and a real HTTP server that misbehaves on request.
 
 Never part of the library.
 """
@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 import recollect
 
-# For 127.0.0.1, signed by itself and trusted by nobody.
+# For 127.0.0.1, self-signed and not trusted.
 _KEY = (
     "MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgKMed4AkPc44taarIaARhK3bDSFoCsyUG67Fh/JuhAGOhRANCAAQdhi/vpNZv"
     "zXuRIBjm/DDioNN0owh429A11UlRW0uZqiRaqs2XmdTXewsezRRDd27w6KMgtfT8tbHeexUcux1M"

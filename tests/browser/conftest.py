@@ -1,4 +1,4 @@
-"""A real browser on real servers. Every page is watched: an error in its console, a dialog that nobody asked for or a
+"""A real browser on real servers. Every page is watched: an error in its console, an unexpected dialog or a
 breach of its Content-Security-Policy fails the test.
 """
 

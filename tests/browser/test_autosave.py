@@ -27,10 +27,10 @@ TALK: Talk = [
 ]
 BEGIN = """([talk, more]) => {
     window.talk = talk;
-    window.told = [];
+    window.calls = [];
     window.saving = recollect.autosave({
         agentId: "ana", chatId: "chat-7", modelId: "m", messages: () => window.talk,
-        saved: () => window.told.push("saved"), failed: (error) => window.told.push(String(error)), ...more,
+        saved: () => window.calls.push("saved"), failed: (error) => window.calls.push(String(error)), ...more,
     });
 }"""
 
@@ -127,8 +127,8 @@ def test_a_save_without_an_answer_is_reported_and_does_not_block_others(server: 
     page.evaluate("() => window.talk.push({ role: 'user', text: 'Thank you.' })")
     with page.expect_response("**/api/memory/checkpoint"):
         page.clock.run_for(31_000)
-    page.wait_for_function("() => window.told.length > 1")
-    assert page.evaluate("() => window.told") == ["Error: the server does not answer", "saved"]
+    page.wait_for_function("() => window.calls.length > 1")
+    assert page.evaluate("() => window.calls") == ["Error: the server does not answer", "saved"]
     assert said(server)[-1] == "Thank you."
 
 
@@ -142,7 +142,7 @@ def test_a_chat_page_that_goes_away_saves_what_is_new(server: Server, visit: Vis
 
 def test_closing_the_talk_leaves_a_hand_off_and_its_decisions(server: Server, visit: Visit) -> None:
     page = chat(server, visit)
-    page.evaluate("() => Promise.all([window.saving.close(), window.saving.close()])")  # somebody clicked twice
+    page.evaluate("() => Promise.all([window.saving.close(), window.saving.close()])")  # as after a double click
     kept = {entry.category: entry for entry in server.home.agent("ana").list() if entry.category}
     assert kept["handoffs"].content.splitlines()[0] == "[User]: Which port?"
     assert {"auto-handoff", "session-close"} <= set(kept["handoffs"].tags)
@@ -191,7 +191,7 @@ def test_a_page_of_another_origin_saves_closes_and_recovers(
     server = serve(home, chosen)
     token = home.tokens.create("page", right="write")[1] if tokens else None
     page = chat(server, visit, origin=elsewhere, token=token)
-    assert page.evaluate("() => [window.origin, ...window.told]") == [elsewhere, "saved"]
+    assert page.evaluate("() => [window.origin, ...window.calls]") == [elsewhere, "saved"]
     assert page.evaluate("() => window.saving.recover()")["chatId"] == "chat-7"
     page.evaluate("() => window.talk.push({ role: 'user', text: 'Thank you.' })")
     leave(page, server, lambda: len(said(server)) == 3)

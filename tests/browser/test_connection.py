@@ -208,7 +208,7 @@ def test_a_connection_that_dies_silently_is_reported_and_opened_again(server: Se
         page.reload()
         rows, search = page.locator(".entry-row"), page.get_by_label("Search the memory")
         expect(rows).to_have_count(1)
-        memory.remember("Told.")
+        memory.remember("Stored.")
         expect(rows).to_have_count(2)
         line.stall()
         memory.remember("Written while nothing came through.")

@@ -216,7 +216,7 @@ def test_reminders_are_made_listed_and_cancelled_without_a_mouse(server: Server,
     assert page.evaluate("new Date('2090-05-01T08:30').getTime()") == made.due_at
     page.reload()
     expect(coming).to_contain_text("water the plants")
-    reminders.add(0, "pay the harbour", recipient="Ana")  # somebody else; the feed tells when one is due
+    reminders.add(0, "pay the harbour", recipient="Ana")  # of another agent; the feed reports when one is due
     due = page.get_by_label("Past due")
     expect(due).to_contain_text("pay the harbour")
     expect(due).to_contain_text("for Ana")

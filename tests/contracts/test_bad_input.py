@@ -357,7 +357,7 @@ def test_a_path_in_the_home_of_a_user_who_is_not_there_is_a_config_error(locatio
 
 def test_a_server_that_cannot_be_reached_is_unavailable() -> None:
     with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))  # bound and not listening: nobody answers there
+        taken.bind(("127.0.0.1", 0))  # bound and not listening: no answer
         port = taken.getsockname()[1]
         with pytest.raises(
             Unavailable, match="Is the server running, and are address, user and password right"

@@ -300,7 +300,7 @@ def test_with_a_model_a_full_window_is_compacted_in_the_background(tmp_path: Pat
         conv = home.agent("ana").conversations.start()
         talk(conv, 5)
         assert model.waiting.wait(60)
-        talk(conv, 2, first=5)  # nobody waits for the model
+        talk(conv, 2, first=5)  # no caller waits for the model
         assert len(conv.window()) == 14
         model.go.set()
         wait(home)
@@ -439,14 +439,14 @@ def test_a_model_that_stays_down_is_not_asked_for_each_event(tmp_path: Path) -> 
         assert len(conv.window()) == 40
 
 
-@pytest.mark.parametrize("anew", [False, True], ids=["one object", "an object for each event"])
-def test_after_a_compaction_that_failed_the_next_event_tries_again(tmp_path: Path, anew: bool) -> None:
+@pytest.mark.parametrize("reopened", [False, True], ids=["one object", "an object for each event"])
+def test_after_a_compaction_that_failed_the_next_event_tries_again(tmp_path: Path, reopened: bool) -> None:
     model = Writing(RuntimeError("down"))
     with recollect.open(tmp_path / "memory.db", model=model, settings=settings(events=10)) as home:
         conv = home.agent("ana").conversations.start()
         asked = []
         for number in range(12):
-            talker = home.agent("ana").conversations.get(conv.id) if anew else conv
+            talker = home.agent("ana").conversations.get(conv.id) if reopened else conv
             talker.user(f"message {number}")
             wait(home)
             asked.append(len(model.asked))

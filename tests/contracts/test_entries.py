@@ -201,16 +201,16 @@ def test_archives_and_chunks_are_entries_like_notes(mem: Memory) -> None:
 
 
 def test_an_entry_that_is_not_there_is_not_found(mem: Memory) -> None:
-    for nobody in ("nobody", "019b76da-a800-7000-8000-000000000000"):
+    for missing in ("nobody", "019b76da-a800-7000-8000-000000000000"):
         with pytest.raises(NotFound):
-            mem.get(nobody)
+            mem.get(missing)
         with pytest.raises(NotFound):
-            mem.history(nobody)
+            mem.history(missing)
         with pytest.raises(NotFound):
-            mem.restore(nobody)
+            mem.restore(missing)
         with pytest.raises(NotFound):
-            mem.apply(recollect.Write(nobody, content="x"))
-        assert mem.forget(nobody) is False
+            mem.apply(recollect.Write(missing, content="x"))
+        assert mem.forget(missing) is False
     assert mem.list() == []
 
 
@@ -220,7 +220,7 @@ def test_opening_and_reading_create_nothing(location: str, tmp_path: Path) -> No
     with recollect.open(location) as home:
         mem = home.agent("ana")
         assert (mem.list(), mem.recall("anything"), home.workspaces(), home.check().ok) == ([], [], [], True)
-        assert mem.forget("nobody") is False
+        assert mem.forget("missing") is False
     assert list(tmp_path.iterdir()) == []
     if location.startswith("postgresql"):
         with psycopg.connect(location) as connection:
@@ -617,7 +617,7 @@ def test_deleting_a_workspace_leaves_nothing_of_it_and_everything_else(wide_loca
                 assert names.fetchall() == []
         else:
             assert not (Path(wide_location) / "workspaces" / "red").exists()
-        # It can be made again, and starts anew.
+        # It can be created again, as a new entry.
         assert home.agent("ana", "red").remember("a new start", name="where").seq == 1
         assert home.workspaces() == ["blue", "red"]
         assert home.check().ok

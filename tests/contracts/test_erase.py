@@ -262,7 +262,7 @@ def test_another_agents_memory_stays_as_it_is_and_the_receipt_does_not_tell_of_i
     assert of_ben() == before
     assert ben.get("code").id == theirs.id
     assert [hit.entry.id for hit in ben.recall("launch code")] == [theirs.id]
-    # Word for word the same receipt as if nobody else had said it.
+    # The same receipt, word for word, as without the other entries.
     alone = ana.remember("the landing code is seven ones in a row!", name="code")
     without_twin = ana.forget(alone.id, erase=True)
     assert (with_twin.removed, with_twin.verified, with_twin.remaining) == (
@@ -289,7 +289,7 @@ def test_no_question_on_record_quotes_an_erased_entry(home: Home, location: str,
     assert left_of([token(6), token(6).upper()], in_tables(location)) == []
     if not location.startswith("postgresql"):
         assert left_of([token(6)], on_disk(location)) == []
-    # That somebody asked stays, and so do the questions about other things.
+    # The records of other questions stay.
     asked = [query for _, query in mem.accesses(near.id).recalls]
     assert sorted(asked) == ["", "the alarm code of the house"]
     assert [(row[3], row[5]) for row in rows(location, "access_log", "ana")] == [("ben", "")]

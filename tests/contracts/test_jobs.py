@@ -214,7 +214,10 @@ def test_what_was_changed_since_the_run_stays_as_it_is(opened: Open) -> None:
         "right 1",
         "stay 5",
     ]
-    assert (mem.get(back).context, mem.get(back).importance) == (None, 0.5)  # what the run set, and nobody since
+    assert (mem.get(back).context, mem.get(back).importance) == (
+        None,
+        0.5,
+    )  # what the run set and no write changed since
 
 
 def test_what_was_erased_since_the_run_is_gone_and_the_rest_comes_back(opened: Open) -> None:
@@ -458,7 +461,7 @@ def test_a_job_that_is_interrupted_gives_its_lease_back(opened: Open) -> None:
     assert home.jobs.runs()[0].error == "KeyboardInterrupt: "
 
 
-# Once, whoever asks
+# Once, across all processes
 
 
 def test_many_threads_run_a_due_job_once(opened: Open, clock: FixedClock) -> None:
@@ -528,7 +531,7 @@ def test_a_long_job_keeps_its_lease(opened: Open, clock: FixedClock) -> None:
         for _ in range(5):
             clock.advance(4 * MINUTE)
             with shift.step(store):
-                shift.alive()  # also in here it waits for nobody
+                shift.alive()  # here, too, it waits for no other process
             taken.append(other.jobs.run("age").skipped)
 
     home = opened(Job("age", work))

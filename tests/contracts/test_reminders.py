@@ -192,19 +192,19 @@ def test_what_is_released_is_due_again(reminders: Reminders, clock: FixedClock) 
     assert again.claim != claimed.claim
     assert not reminders.release(claimed)
     assert reminders.release(again.id)
-    assert reminders.deliver(made)  # claimed by nobody
+    assert reminders.deliver(made)  # not claimed
 
 
 def test_only_who_claimed_it_can_deliver_or_release_it(reminders: Reminders, store: Store, clock: FixedClock) -> None:
     made = reminders.add("0s", "call Ben")
     (claimed,) = reminders.claim()
-    somebody = Reminders(store, clock)
-    (seen,) = somebody.list()
+    other_process = Reminders(store, clock)
+    (seen,) = other_process.list()
     assert seen.claim is None
     assert claimed.claim not in repr(claimed)
     for other in (made, made.id, seen):
-        assert not somebody.deliver(other)
-        assert not somebody.release(other)
+        assert not other_process.deliver(other)
+        assert not other_process.release(other)
     assert reminders.deliver(claimed)
 
 
@@ -212,14 +212,14 @@ def test_a_claim_expires_after_five_minutes(reminders: Reminders, store: Store, 
     reminders.add("0s", "call Ben")
     (claimed,) = reminders.claim()
     clock.advance(5 * MINUTE - 1)
-    somebody = Reminders(store, clock)
-    assert somebody.due() == somebody.claim() == []
+    other_process = Reminders(store, clock)
+    assert other_process.due() == other_process.claim() == []
     clock.advance(1)
-    assert [one.id for one in somebody.due()] == [claimed.id]
-    (taken,) = somebody.claim()
+    assert [one.id for one in other_process.due()] == [claimed.id]
+    (taken,) = other_process.claim()
     assert not reminders.deliver(claimed)
     assert not reminders.release(claimed.id)
-    assert somebody.deliver(taken)
+    assert other_process.deliver(taken)
     assert not reminders.deliver(claimed)
 
 

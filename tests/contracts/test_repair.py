@@ -1,4 +1,4 @@
-"""What is damaged is found; what can be proven or made anew is mended, the rest stays, and nothing locks the memory."""
+"""Damage is found; what can be proven or computed again is repaired, the rest stays, and nothing locks the memory."""
 
 import re
 from collections.abc import Iterator
@@ -191,7 +191,7 @@ def test_a_damaged_entry_is_rewritten_from_a_log_that_proves_it(home: Home, fill
         assert filled.get("renamed") == right
     damage(
         location,
-        "UPDATE counters SET analysis = 0 WHERE agent = 'ana'",  # the next write makes the index anew, from all entries
+        "UPDATE counters SET analysis = 0 WHERE agent = 'ana'",  # the next write rebuilds the index, from all entries
         f"UPDATE entries SET content = 'forged' WHERE agent = 'ana' AND id = {ID}",
     )
     is_mended(home, "entries", "its fingerprint differs")

@@ -70,7 +70,7 @@ def stored(mem: Memory) -> int:
 
 @contextmanager
 def locked(location: str) -> Iterator[None]:
-    """Somebody else is writing, and takes his time."""
+    """Another process holds the write lock for a while."""
     if location.startswith("postgresql"):
         with psycopg.connect(location) as connection:
             connection.execute(f'SELECT * FROM "{schema_of("default", "ana")}".counters FOR UPDATE')
@@ -211,7 +211,7 @@ def test_the_last_access_is_the_latest_in_any_order_of_writes(location: str) -> 
         assert (entry.access_count, entry.accessed_at) == (2, NEW_YEAR_2026 + 1_000)
 
 
-# Nobody waits
+# Recalls do not wait
 
 
 def test_a_recall_does_not_wait_for_a_writer(home: Home, mem: Memory, location: str, impatient: None) -> None:

@@ -1,4 +1,4 @@
-"""The small jobs: what has expired leaves, what is missing or differs is made anew, and nothing else changes."""
+"""The small jobs: expired rows are deleted, missing derived data is computed again, and nothing else changes."""
 
 from __future__ import annotations
 

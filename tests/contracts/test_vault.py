@@ -708,7 +708,7 @@ def test_watching_takes_in_edits_until_it_is_stopped(vault: Vault, mem: Memory, 
     assert contents(mem) == ["two"]
 
 
-# What agents are told
+# Instructions for agents
 
 
 @ON_A_FILE

@@ -283,7 +283,7 @@ def test_agents_that_share_a_repository_see_and_commit_their_own_files_only(tmp_
             vault.history("../ana")
 
 
-# Commits that nobody asks for by name
+# Automatic commits
 
 
 @pytest.fixture

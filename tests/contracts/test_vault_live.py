@@ -144,7 +144,7 @@ def test_a_database_that_cannot_take_in_an_edit_fails_no_write_and_no_read(tmp_p
         file.write_text(file.read_text() + "\n## 2026-01-02T00:00\n\nby hand\n")
         assert contents(mem) == ["one", "two"]
         with pytest.raises(RecollectError, match="there is no room"):
-            home.vault().sync()  # whoever asks for it is told
+            home.vault().sync()  # an explicit sync raises
         with raw(str(tmp_path / "memory.db")) as execute:
             execute("DROP TRIGGER full")
         assert contents(mem) == ["by hand", "one", "two"]

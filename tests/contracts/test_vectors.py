@@ -339,7 +339,7 @@ def test_whatever_was_done_the_vectors_are_those_of_the_living_and_the_nearest_a
                     mem.apply(Rename(old, f"text {made}"))
                     living.append(f"text {made}")
                     made += 1
-            if step != "add" or number % 3 == 0:  # now and then somebody looks, from both sides
+            if step != "add" or number % 3 == 0:  # a search now and then, from both sides
                 assert not {content for content, _ in nearest(reader, query, 5)} & gone
         expected = exactly(embedder, living, query) if living else []
         for side in (mem, reader):

@@ -136,7 +136,7 @@ def write_on_a_faulty_disk(pipe: Connection, location: str, first: int, fault: s
         pipe.send(("refused", str(error)))
         disk.mend()
         tell(pipe, mem, [Step("add", first + 9, fact(first + 9, 0))])
-    # Closing writes the log back. SQLite tells nobody when that fails, but the error of a disk in Python comes through.
+    # Closing writes the log back. SQLite does not report a failure; an error of the disk in Python does.
     with contextlib.suppress(apsw.FullError):
         home.close()
     pipe.send(("moments", disk.moments))
@@ -209,7 +209,7 @@ def use_after_fork(pipe: Connection, location: str) -> None:
 
 
 def delete_and_begin_anew(pipe: Connection, location: str) -> None:
-    """Delete the workspace, begin it anew, and stay until killed."""
+    """Delete the workspace, create it again, and stay until killed."""
     home = recollect.open(location)
     home.delete_workspace("default")
     home.agent("ana").remember("the new days")

@@ -166,7 +166,7 @@ class VaultMachine(RuleBasedStateMachine):
         place, entry_id = found
         old = WORD.findall(parts[place])[0]
         if self.unread(old):
-            self.words.discard(old)  # whoever types over a text that nobody has read yet meant to
+            self.words.discard(old)  # an edit replaces a text that was not read yet
         word, content = self.text(rest)
         # The first line is replaced, and what stands below it stays.
         parts[place] = re.sub(rf"{old}[^\r\n]*", lambda _: content.replace("\n", self.newline), parts[place], count=1)

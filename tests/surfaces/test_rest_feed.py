@@ -183,7 +183,7 @@ def test_a_conversation_and_a_reminder_are_published(server: Server) -> None:
         assert "heliotrope" not in json.dumps(heard.data)
         reminder = mem.reminders.add(0, "drink tea")
         assert received.next("reminder").data["id"] == reminder.id
-    with listening(server) as received:  # it still waits for somebody
+    with listening(server) as received:  # it still waits for events
         assert received.next("reminder").data["id"] == reminder.id
 
 

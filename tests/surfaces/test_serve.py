@@ -216,7 +216,7 @@ def test_a_worker_that_cannot_be_replaced_is_tried_again_while_the_others_go_on(
         server.log_until("answers")
         server.log_until("answers")
         first, second = sorted(server.workers())
-        (tmp_path / "memory.db").mkdir()  # a home that nobody can open: nothing was written so far
+        (tmp_path / "memory.db").mkdir()  # a home that cannot be opened: nothing was written so far
         psutil.Process(first).kill()
         log = server.log_until("could not start; retrying in 2 s")
         assert server.workers() == {second}
