@@ -173,6 +173,10 @@ class AsyncConversations(_Around[Conversations]):
         """Return the payloads of the events of a chat, newest first."""
         return await asyncio.to_thread(lambda: [*self._inner.payloads(chat_id, before=before, page=page)])
 
+    async def payload_rows(self, chat_id: str) -> "builtins.list[PayloadRow]":
+        """Return all events of a chat, newest first, with their payloads as JSON texts."""
+        return await asyncio.to_thread(lambda: [*self._inner.payload_rows(chat_id)])
+
     async def get(self, id_or_ref: ConversationHandle | str) -> AsyncConversation:
         """Return the conversation with this id or ref code."""
         return AsyncConversation(await asyncio.to_thread(self._inner.get, id_or_ref))

@@ -23,18 +23,23 @@ NO_EMBEDDER = Settings(embedder=EmbedderSettings(kind="none"))
 class Hanging:
     """A call that hangs until it is released."""
 
+    thread: threading.Thread
+    """The first thread that hangs, once `reached` is set."""
+
     def __init__(self) -> None:
         self.reached, self.release = threading.Event(), threading.Event()
 
     def __call__(self) -> None:
+        if not self.reached.is_set():
+            self.thread = threading.current_thread()
         self.reached.set()
         assert self.release.wait(60)
 
-    def end(self, thread: threading.Thread) -> None:
+    def end(self) -> None:
         """Release the call, and wait until its thread has ended."""
         self.release.set()
-        thread.join(60)
-        assert not thread.is_alive()
+        self.thread.join(60)
+        assert not self.thread.is_alive()
 
 
 def rows(location: str) -> dict[str, list[Any]]:
@@ -48,21 +53,15 @@ def rows(location: str) -> dict[str, list[Any]]:
         return found
 
 
-def thread_named(name: str) -> threading.Thread:
-    (found,) = [one for one in threading.enumerate() if one.name == name]
-    return found
-
-
 def test_a_hanging_embedder_writes_no_vector_after_close(location: str) -> None:
     hanging, embedder = Hanging(), FaultyEmbedder(instant=False)
     embedder.before = hanging
     home = recollect.open(location, embedder=embedder)
     home.agent("ana").remember("The gate opens at nine")
     assert hanging.reached.wait(60)
-    thread = thread_named("recollect-embedding")
     assert home.close(timeout=0) == ("vectors of new entries",)
     before = rows(location)
-    hanging.end(thread)
+    hanging.end()
     assert rows(location) == before
 
 
@@ -72,11 +71,10 @@ def test_a_thread_that_was_given_up_stays_out_of_a_home_that_is_used_again(locat
     home = recollect.open(location, embedder=embedder)
     home.agent("ana").remember("The gate opens at nine")
     assert hanging.reached.wait(60)
-    given_up = thread_named("recollect-embedding")
     home.close(timeout=0)
     home.agent("ana").remember("The gate closes at five")
     embedder.wait_until_asked(2)
-    hanging.end(given_up)
+    hanging.end()
     home.close(timeout=60)
     assert home.backfill() == 0
 
@@ -117,10 +115,9 @@ def test_a_hanging_job_writes_nothing_after_close(
 ) -> None:
     home = recollect.open(location, clock=clock, settings=NO_EMBEDDER)
     hanging = steps(home, write, monkeypatch)
-    thread = thread_named("recollect-upkeep")
     assert home.close(timeout=0) == ("a job",)
     before = rows(location)
-    hanging.end(thread)
+    hanging.end()
     assert rows(location) == before
 
 
@@ -136,10 +133,9 @@ def test_a_transaction_that_is_open_at_close_is_rolled_back(
 
     home = recollect.open(location, clock=clock, settings=NO_EMBEDDER)
     hanging = steps(home, write, monkeypatch)
-    thread = thread_named("recollect-upkeep")
     hanging.release.set()
     assert inside.reached.wait(60)
     assert home.close(timeout=0) == ("a job",)
     before = rows(location)
-    inside.end(thread)
+    inside.end()
     assert rows(location) == before

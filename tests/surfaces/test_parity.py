@@ -181,7 +181,6 @@ LEFT_OUT: dict[type, dict[str, str]] = {
         "flush": "`POST /v1/flush` does it for the home",
         "folder": "a path on the server's machine",
         "layout": "a setting of the server",
-        "make": "the first write does it",
         "project": "every write of the project text does it",
         "record": "every ending does it",
         "refresh": "every read does it",

@@ -212,13 +212,9 @@ def test_the_explained_parts_add_up_to_the_score(
     assert {doc: why.lexical_part + why.vector_part for doc, why in explained.items()} == fused
 
 
-def test_an_explanation_names_the_ranks_and_the_parts() -> None:
+def test_an_explanation_names_the_part_of_each_list() -> None:
     explained = explain([(1, 9.0), (2, 8.0)], [(2, 0.6), (3, 0.5)], fusion="rrf", average=20)
-    assert explained == {
-        1: Explanation(1, None, 1 / 61, 0.0),
-        2: Explanation(2, 1, 1 / 62, 1 / 61),
-        3: Explanation(None, 2, 0.0, 1 / 62),
-    }
+    assert explained == {1: Explanation(1 / 61, 0.0), 2: Explanation(1 / 62, 1 / 61), 3: Explanation(0.0, 1 / 62)}
 
 
 # What the length of the entries decides

@@ -1,5 +1,6 @@
 """What recollect.text promises: which terms a content has, which a query asks for, and that the two meet."""
 
+import re
 import unicodedata
 from concurrent.futures import ThreadPoolExecutor
 
@@ -442,11 +443,16 @@ def test_no_text_is_refused_and_every_term_is_clean(text: str) -> None:
     assert all(asked)
 
 
+CAPITALS = re.compile(r"EU|IT|OS|NAS|US|WHO")
+"""Names that are stop words unless they are in capitals."""
+
+
 @given(anything | awkward)
 @example("x\U0001d400b")
 @example("\u0138x")
 @example("straße ŉ ǆ ΰ ﬃ")
 def test_upper_and_lower_case_give_the_same_terms(text: str) -> None:
+    assume(not CAPITALS.search(text.upper()))
     assert analyse(text.lower()) == analyse(text.upper())
     assert query_terms(text.lower()) == query_terms(text.upper())
 
