@@ -12,16 +12,14 @@ To begin with:
 Raises the same errors as the library; `Unavailable` if the server cannot be reached or is busy.
 """
 
+from recollect.client.conversations import RemoteConversation, RemoteConversations, RemoteScratchpad
 from recollect.client.remote import (
     RemoteChannels,
-    RemoteConversation,
-    RemoteConversations,
     RemoteHome,
     RemoteJobs,
     RemoteMemory,
     RemoteReminders,
     RemoteReview,
-    RemoteScratchpad,
     connect,
 )
 

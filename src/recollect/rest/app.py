@@ -44,10 +44,10 @@ from recollect.rest import (
 )
 from recollect.rest.caller import is_loopback, named
 from recollect.rest.direct import DirectRoutes
-from recollect.rest.lanes import Lanes
 from recollect.rest.metrics import MemoryFigures
 from recollect.rest.middleware import Guard, ShutdownEvent, origins
 from recollect.rest.process_memory import ProcessMemory, keep_small
+from recollect.rest.request_threads import RequestThreads
 from recollect.ui import pages
 
 __all__ = ["create_app"]
@@ -105,7 +105,7 @@ def create_app(home: Home, settings: Settings | None = None, *, upkeep: bool = T
     app.state.registry = CollectorRegistry()
     app.state.figures = MemoryFigures(home, app.state.clock, embeds=settings.embedder.kind != "none")
     app.state.registry.register(ProcessMemory(home))
-    app.state.lanes = _lanes(settings)
+    app.state.request_threads = _request_threads(settings)
     app.state.upkeep = upkeep
     app.state.stopping = ShutdownEvent()
     app.state.feeds = feed.Feeds(home, app.state.stopping)
@@ -138,12 +138,12 @@ def create_app(home: Home, settings: Settings | None = None, *, upkeep: bool = T
     return app
 
 
-def _lanes(settings: Settings) -> dict[Right, Lanes]:
+def _request_threads(settings: Settings) -> dict[Right, RequestThreads]:
     """Return the threads of direct requests by the right that they need."""
     waits = "://" in settings.home or settings.embedder.kind == "openai"  # for a network, with the interpreter unlocked
     readers, writers = (THREADS, THREADS) if waits else (READERS, WRITERS)
-    writing = Lanes(writers, THREADS, "write")
-    return {Right.READ: Lanes(readers, THREADS, "read"), Right.WRITE: writing, Right.ADMIN: writing}
+    writing = RequestThreads(writers, THREADS, "write")
+    return {Right.READ: RequestThreads(readers, THREADS, "read"), Right.WRITE: writing, Right.ADMIN: writing}
 
 
 @cache
@@ -179,8 +179,8 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     home: Home = app.state.home
     async with AsyncExitStack() as stack:
         stack.push_async_callback(run_in_threadpool, home.close)
-        for lanes in set(app.state.lanes.values()):
-            stack.push_async_callback(run_in_threadpool, lanes.close)
+        for threads in set(app.state.request_threads.values()):
+            stack.push_async_callback(run_in_threadpool, threads.close)
         if app.state.upkeep:
             await run_in_threadpool(home.jobs.start)
         await stack.enter_async_context(app.state.mcp.running())

@@ -17,7 +17,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from recollect.model.access import Right
 from recollect.rest.caller import caller_of, identify, right_of
 from recollect.rest.idempotency import HEADER, JsonRequest, Route, changes, once
-from recollect.rest.lanes import Lanes
+from recollect.rest.request_threads import RequestThreads
 
 __all__ = ["DirectRoutes"]
 
@@ -40,8 +40,8 @@ class _Direct(NamedTuple):
         caller = caller_of(request, request.state.token, workspace, agent)
         caller.must(self.right)
         call: Callable[..., Response] = self.route.endpoint
-        lanes: dict[Right, Lanes] = request.app.state.lanes
-        return await lanes[self.right].run(partial(call, **{self.body: body, self.caller: caller}))
+        threads: dict[Right, RequestThreads] = request.app.state.request_threads
+        return await threads[self.right].run(partial(call, **{self.body: body, self.caller: caller}))
 
 
 class DirectRoutes(BaseRoute):

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from recollect.rest import lanes
-from recollect.rest.lanes import Lanes
+from recollect.rest import request_threads
+from recollect.rest.request_threads import RequestThreads
 
 NAME: ContextVar[str] = ContextVar("name", default="none")
 
@@ -19,12 +19,12 @@ NAME: ContextVar[str] = ContextVar("name", default="none")
 @pytest.fixture
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """No call counts as long."""
-    monkeypatch.setattr(lanes, "PATIENCE", 3600.0)
+    monkeypatch.setattr(request_threads, "PATIENCE", 3600.0)
 
 
 @pytest.fixture
-def one() -> Iterator[Lanes]:
-    made = Lanes(1, 4, "test")
+def threads() -> Iterator[RequestThreads]:
+    made = RequestThreads(1, 4, "test")
     yield made
     made.close()
 
@@ -37,20 +37,20 @@ def run(work: Coroutine[Any, Any, None]) -> None:
     asyncio.run(limited())
 
 
-def test_a_call_has_the_context_of_its_caller_and_passes_its_result_or_error_on(one: Lanes) -> None:
+def test_a_call_runs_in_the_context_of_its_caller_and_its_result_or_error_is_returned(threads: RequestThreads) -> None:
     async def work() -> None:
         NAME.set("ana")
-        assert await one.run(NAME.get) == "ana"
+        assert await threads.run(NAME.get) == "ana"
         with pytest.raises(ZeroDivisionError):
-            await one.run(lambda: 1 // 0)
-        assert await asyncio.gather(*(one.run(lambda n=n: n) for n in range(100))) == list(range(100))  # type: ignore[misc]
+            await threads.run(lambda: 1 // 0)
+        assert await asyncio.gather(*(threads.run(lambda n=n: n) for n in range(100))) == list(range(100))  # type: ignore[misc]
 
     run(work())
 
 
 @pytest.mark.usefixtures("patient")
 def test_no_more_calls_run_at_once_than_usual() -> None:
-    many, guard, now, most = Lanes(2, 8, "test"), threading.Lock(), 0, 0
+    many, guard, now, most = RequestThreads(2, 8, "test"), threading.Lock(), 0, 0
     both = threading.Barrier(2, timeout=20)
 
     def call() -> None:
@@ -69,12 +69,12 @@ def test_no_more_calls_run_at_once_than_usual() -> None:
     assert most == 2
 
 
-def test_a_long_call_does_not_hold_up_the_others(one: Lanes) -> None:
+def test_a_long_call_does_not_hold_up_the_others(threads: RequestThreads) -> None:
     end = threading.Event()
 
     async def work() -> None:
-        long = asyncio.create_task(one.run(lambda: end.wait(20)))
-        assert await asyncio.gather(*(one.run(lambda n=n: n) for n in range(5))) == list(range(5))  # type: ignore[misc]
+        long = asyncio.create_task(threads.run(lambda: end.wait(20)))
+        assert await asyncio.gather(*(threads.run(lambda n=n: n) for n in range(5))) == list(range(5))  # type: ignore[misc]
         assert not long.done()
         end.set()
         assert await long
@@ -82,23 +82,23 @@ def test_a_long_call_does_not_hold_up_the_others(one: Lanes) -> None:
     run(work())
 
 
-def test_as_many_long_calls_run_as_there_are_threads(one: Lanes) -> None:
+def test_as_many_long_calls_run_as_there_are_threads(threads: RequestThreads) -> None:
     together = threading.Barrier(4, timeout=20)
 
     async def work() -> None:
-        await asyncio.gather(*(one.run(together.wait) for _ in range(8)))
+        await asyncio.gather(*(threads.run(together.wait) for _ in range(8)))
 
     run(work())
 
 
 @pytest.mark.usefixtures("patient")
-def test_a_call_that_nobody_waits_for_is_not_made(one: Lanes) -> None:
+def test_a_cancelled_call_does_not_run(threads: RequestThreads) -> None:
     end, called = threading.Event(), list[str]()
 
     async def work() -> None:
-        first = asyncio.create_task(one.run(lambda: end.wait(20)))
-        second = asyncio.create_task(one.run(lambda: called.append("second")))
-        third = asyncio.create_task(one.run(lambda: called.append("third")))
+        first = asyncio.create_task(threads.run(lambda: end.wait(20)))
+        second = asyncio.create_task(threads.run(lambda: called.append("second")))
+        third = asyncio.create_task(threads.run(lambda: called.append("third")))
         await asyncio.sleep(0)
         second.cancel()
         await asyncio.wait([second])

@@ -2,8 +2,8 @@
 
 With sixteen threads that compute, each waits for the interpreter lock whenever it comes back from the database, which
 costs a fifth of the processor time of a recall and makes some wait far longer than others. So calls are queued, and a
-*lane*, a thread, takes one after the other. A call that takes long, because it waits for a network or computes a lot,
-does not hold up the others: after PATIENCE another lane begins.
+*runner*, a function in a thread of the pool, takes one after the other. A call that takes long, because it waits for a
+network or computes a lot, does not hold up the others: after PATIENCE another runner starts.
 """
 
 import asyncio
@@ -17,10 +17,10 @@ from typing import Any, TypeVar
 
 from recollect.clock import stopwatch
 
-__all__ = ["Lanes"]
+__all__ = ["RequestThreads"]
 
 PATIENCE = 0.02
-"""Seconds after which a call no longer counts towards the usual number of lanes."""
+"""Seconds after which a call no longer counts towards the usual number of runners."""
 Result = TypeVar("Result")
 
 
@@ -35,7 +35,7 @@ class _Call:
         self.error: BaseException | None = None
 
     def run(self) -> None:
-        """Call the function, unless nobody waits for it any more."""
+        """Call the function, unless it was cancelled."""
         if self.done.cancelled():
             return
         try:
@@ -53,7 +53,7 @@ class _Call:
             self.done.set_result(self.result)
 
 
-class Lanes:
+class RequestThreads:
     """Runs calls in threads, usually `usual` at once, and at most `most`."""
 
     def __init__(self, usual: int, most: int, name: str) -> None:
@@ -62,7 +62,7 @@ class Lanes:
         self._guard = threading.Lock()
         self._queue = deque[_Call]()
         self._since: dict[int, float] = {}
-        """When the present call of each lane began, by a number of the lane."""
+        """When the current call of each runner started, by the runner's number."""
         self._number = 0
         self._watched = False
 
@@ -72,7 +72,7 @@ class Lanes:
         call = _Call(function, copy_context(), loop.create_future())
         with self._guard:
             self._queue.append(call)
-            if not self._begin():
+            if not self._start_runner():
                 self._watch(loop)
         return await call.done  # type: ignore[no-any-return]
 
@@ -80,8 +80,8 @@ class Lanes:
         """Wait for the calls in progress and end the threads."""
         self._threads.shutdown()
 
-    def _begin(self) -> bool:
-        """Begin a lane for a queued call; return False if there are enough. Call with the lock held."""
+    def _start_runner(self) -> bool:
+        """Start a runner for a queued call; return False if there are enough. Call with the lock held."""
         if len(self._since) >= self._most or self._counted() >= self._usual:
             return False
         self._number += 1
@@ -90,7 +90,7 @@ class Lanes:
         return True
 
     def _counted(self) -> int:
-        """Return the number of lanes whose present call is not a long one."""
+        """Return the number of runners whose current call is not a long one."""
         if len(self._since) < self._usual:
             return len(self._since)
         latest = stopwatch() - PATIENCE
@@ -105,22 +105,22 @@ class Lanes:
     def _look(self, loop: asyncio.AbstractEventLoop) -> None:
         with self._guard:
             self._watched = False
-            while self._queue and self._begin():
+            while self._queue and self._start_runner():
                 pass
             if self._queue:
                 self._watch(loop)
 
-    def _next(self, lane: int) -> _Call | None:
-        """Return the next call of a lane; None if it ends: nothing is queued, or there are enough other lanes."""
+    def _next(self, runner: int) -> _Call | None:
+        """Return the next call of a runner; None if it ends: nothing is queued, or there are enough others."""
         with self._guard:
-            self._since[lane] = stopwatch()
+            self._since[runner] = stopwatch()
             if self._queue and self._counted() <= self._usual:
                 return self._queue.popleft()
-            del self._since[lane]
+            del self._since[runner]
             return None
 
-    def _work(self, lane: int) -> None:
-        while (call := self._next(lane)) is not None:
+    def _work(self, runner: int) -> None:
+        while (call := self._next(runner)) is not None:
             call.run()
             with suppress(RuntimeError):  # the event loop was closed meanwhile
                 call.done.get_loop().call_soon_threadsafe(call.settle)
