@@ -1,5 +1,7 @@
 """How the tests of every adapter use the storage and the sessions for Strands Agents."""
 
+from contextlib import suppress
+
 from driver import Driver
 from strands.types.exceptions import SessionException, StorageError
 from strands.types.session import Session, SessionAgent, SessionMessage, SessionType
@@ -33,7 +35,8 @@ class OfSessionRepository(Driver):
     async def put(self, key: str, text: str) -> None:
         repository = self._repository
         if repository.read_session(key) is None:
-            repository.create_session(Session(key, SessionType.AGENT))
+            with suppress(SessionException):  # another process has created it in the meantime
+                repository.create_session(Session(key, SessionType.AGENT))
             repository.create_agent(key, SessionAgent("helper", {}, {}))
         message = {"role": "user", "content": [{"text": text}]}
         # The number of a message is its framework's choice; two processes choose different ones here.
