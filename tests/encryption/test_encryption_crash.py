@@ -13,10 +13,11 @@ from surfaces.command import environment
 
 
 @pytest.mark.slow
-def test_a_kill_at_any_line_leaves_the_old_or_the_new_file(tmp_path: Path) -> None:
+def test_a_kill_at_any_line_leaves_the_old_or_the_new_file(tmp_path: Path, pytestconfig: pytest.Config) -> None:
     program = Path(__file__).with_name("conversions.py")
+    step = "1" if pytestconfig.getoption("exhaustive") else "7"
     done = subprocess.run(
-        [sys.executable, str(program), str(tmp_path), "3"],
+        [sys.executable, str(program), str(tmp_path), step],
         capture_output=True,
         env=environment(PYTHONPATH=python_path()),
         check=False,
