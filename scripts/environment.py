@@ -1,7 +1,8 @@
-"""Makes .venv from lock/NAME.txt, or finds it ready: `python3 scripts/environment.py run|dev`. Standard library only.
+"""Create or update .venv from lock/NAME.txt: `python3 scripts/environment.py run|dev`. Standard library only.
 
-Must start on Pythons older than the one we need, so that it can say so. The stamp in .venv is removed before anything
-changes and written last: after an interrupted set-up it is missing, and the next run begins afresh.
+The syntax must stay valid on older Pythons, so that the check of the version can run there. The stamp in .venv is
+removed before anything changes and written last: after an interrupted set-up it is missing, and the next run recreates
+.venv.
 """
 
 import fcntl
@@ -20,40 +21,40 @@ VENV = ROOT / ".venv"
 STAMP = VENV / "stamp.json"
 PYTHON = VENV / "bin" / "python"
 ENCRYPTION = VENV / "encryption"
-"""The SQLite that encrypts, for tests: it has the same files as apsw, so it needs a folder of its own."""
+"""SQLite with encryption, for tests: it has the same files as apsw, so it needs a folder of its own."""
 VERSION = "{}.{}".format(*sys.version_info)
 
 
 def say(text: str) -> None:
-    """Tells the person at the terminal; standard output belongs to the command that follows."""
+    """Print a message to standard error; standard output belongs to the command that follows."""
     print(text, file=sys.stderr, flush=True)
 
 
-def go_on_with_a_newer_python() -> None:
-    """Starts this file again with the newest Python there is, or says what is missing."""
+def restart_with_newer_python() -> None:
+    """Run this file again with the newest installed Python, or exit with a message if none is new enough."""
     for name in ("python3.14", "python3.13", "python3.12", "python3.11"):
         found = shutil.which(name)
-        # A version manager's launcher can be there and still start nothing.
+        # The launcher of a version manager can exist without a Python behind it.
         if found and subprocess.call([found, "-c", ""], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) == 0:
             os.execv(found, [found, *sys.argv])
     sys.exit(
         f"recollect needs Python 3.11 or newer, and {sys.executable} is {VERSION}.\n"
-        "Install a newer one; if it is not on your PATH, name it: PYTHON=/path/to/python3 scripts/run"
+        "Install a newer one; if it is not on your PATH, set PYTHON: PYTHON=/path/to/python3 scripts/run"
     )
 
 
 def digest(path: Path) -> str:
-    """The fingerprint of a file's content."""
+    """Return the SHA-256 of a file."""
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def lock_file(name: str) -> Path:
-    """The lock file of that name."""
+    """Return the path of a lock file."""
     return ROOT / "lock" / f"{name}.txt"
 
 
 def ready() -> dict:
-    """What .venv holds: its lock files and project settings. Empty if it must be recreated."""
+    """Return the stamp of .venv: its lock files and project settings. Empty if .venv must be recreated."""
     try:
         stamp = json.loads(STAMP.read_text())
         started = subprocess.run([str(PYTHON), "-V"], stdout=subprocess.PIPE, check=True)
@@ -67,7 +68,7 @@ def ready() -> dict:
 
 
 def call(lock: int, *command: object) -> None:
-    """Runs one step, silent unless it fails. The step inherits the lock: an orphaned pip still keeps others out."""
+    """Run one step, and show its output only if it fails. It inherits the lock: an orphaned pip still blocks others."""
     words = [str(word) for word in command]
     environment = dict(os.environ, PIP_DISABLE_PIP_VERSION_CHECK="1", PIP_NO_INPUT="1", PIP_USER="0")
     done = subprocess.run(
@@ -85,7 +86,7 @@ def call(lock: int, *command: object) -> None:
 
 
 def make(lock: int) -> None:
-    """A new and empty .venv, whatever was there before."""
+    """Create an empty .venv, and remove an existing one."""
     shutil.rmtree(str(VENV), ignore_errors=True)
     if importlib.util.find_spec("ensurepip"):
         call(lock, sys.executable, "-m", "venv", "--clear", VENV)
@@ -93,13 +94,13 @@ def make(lock: int) -> None:
         call(lock, sys.executable, "-m", "venv", "--clear", "--without-pip", VENV)
     else:
         sys.exit(
-            f"{sys.executable} cannot make virtual environments: it comes without ensurepip and pip.\n"
+            f"{sys.executable} cannot create virtual environments: ensurepip and pip are missing.\n"
             "On Debian and Ubuntu: sudo apt-get install python3-venv"
         )
 
 
 def install(lock: int, *arguments: object) -> None:
-    """pip install into .venv, by its own pip or, where it could not get one, by the pip of the system."""
+    """Run pip install for .venv, with its own pip or, if it has none, with that of the system."""
     if list(VENV.glob("lib/*/site-packages/pip")):
         pip = [PYTHON, "-m", "pip"]
     else:
@@ -108,16 +109,16 @@ def install(lock: int, *arguments: object) -> None:
 
 
 def set_up(name: str, lock: int) -> None:
-    """Brings .venv to what the lock file and pyproject.toml say; does nothing if it is there already."""
+    """Update .venv to the lock file and pyproject.toml; do nothing if it is up to date."""
     stamp = ready()
     locks = stamp.get("locks", {})
     project = digest(ROOT / "pyproject.toml")
-    # dev.txt holds everything that is in run.txt, with the same pins.
+    # dev.txt contains everything in run.txt, with the same pins.
     has_packages = (name in locks or "dev" in locks) and (name != "dev" or "encryption" in locks)
     if has_packages and stamp["project"] == project:
         return
 
-    begun = time.monotonic()
+    started = time.monotonic()
     if not has_packages:
         say("Setting up .venv (up to a minute; later runs start at once) …")
     if stamp:
@@ -135,16 +136,16 @@ def set_up(name: str, lock: int) -> None:
     stamp = {"root": str(ROOT), "python": VERSION, "locks": locks, "project": project}
     STAMP.write_text(json.dumps(stamp, indent=2))
     if has_packages:
-        say(f"pyproject.toml has changed: .venv updated in {time.monotonic() - begun:.0f} s.")
+        say(f"pyproject.toml has changed: .venv updated in {time.monotonic() - started:.0f} s.")
     else:
-        say(f"Ready after {time.monotonic() - begun:.0f} s.")
+        say(f"Ready after {time.monotonic() - started:.0f} s.")
 
 
 def main(name: str) -> None:
-    """One set-up at a time; the lock ends with the process, however it ends."""
-    if sys.version_info < (3, 11):  # noqa: UP036 - the person who runs this may have an older one
-        go_on_with_a_newer_python()
-    if Path(sys.prefix).resolve() == VENV:  # .venv is active: go on with the Python behind it, as it may go away now
+    """Set up .venv under a lock, which the system releases when the process ends."""
+    if sys.version_info < (3, 11):  # noqa: UP036 - the script may be started with an older one
+        restart_with_newer_python()
+    if Path(sys.prefix).resolve() == VENV:  # .venv is active: use its base Python, as .venv may be removed now
         os.execv(sys._base_executable, [sys._base_executable, *sys.argv])
     with open(ROOT / ".venv.lock", "w") as lock:
         try:
@@ -159,4 +160,4 @@ if __name__ == "__main__":
     try:
         main(sys.argv[1])
     except KeyboardInterrupt:
-        sys.exit("\nInterrupted. The next run begins afresh.")
+        sys.exit("\nInterrupted. The next run starts from the beginning.")

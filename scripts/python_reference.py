@@ -1,4 +1,4 @@
-"""Fills the generated blocks of docs/python.md from the code: `.venv/bin/python scripts/python_reference.py`.
+"""Fill the generated blocks of docs/python.md from the code: `.venv/bin/python scripts/python_reference.py`.
 
 A block starts with `<!-- NAME -->` and ends with `<!-- end -->`; NAME is a public name such as `Memory.remember` or
 `aio.open`. The script replaces what is between: the signature with short types, the docstring, the fields of a value.

@@ -6,14 +6,14 @@ none that apply.
 The vendor's tests run unchanged in an environment of their own, made from lock/suites/NAME.txt; the plugin
 `substitute.py` replaces the vendor's class by ours. Then our tests of the adapter run in the same environment, and
 those of suites/test_every_adapter.py, which use the adapter through the suite's `drivers.py`. A suite that cannot be
-brought in is reported as skipped; it never counts as passed. Test files of a vendor that are written in TypeScript are
+installed is reported as skipped; it never counts as passed. Test files of a vendor that are written in TypeScript are
 run by vitest, with `index.ts` of the suite in the place of the vendor's module.
 
 Last, the package is installed as a user does it, in a new environment: `pip install '.[NAME]'`. There the program of
 the adapter's page runs twice, and what it stored must be on the page in a browser and in an export, and be erasable.
 
 With `--brief`, which continuous integration uses, the vendors' tests run on SQLite only, our tests on both databases,
-and what has not begun after BRIEF seconds is skipped: on a machine without any environment, making them takes long.
+and what has not started after BRIEF seconds is skipped: on a machine without any environment, creating them takes long.
 
 Environments and sources are kept in $RECOLLECT_SUITES, by default in the user's cache folder, under the hash of what
 they were made from. Nothing of them belongs to the clone.
@@ -46,19 +46,19 @@ OURS = ["-c", SUITES / "pytest.ini", "--rootdir", ROOT]
 
 
 class Unavailable(Exception):
-    """Something that a suite needs is not on this machine and cannot be brought, or the time is over."""
+    """A requirement of a suite is missing and cannot be installed, or the time limit is reached."""
 
 
 @dataclass
 class Clock:
-    """The time after which no run begins."""
+    """The time after which no run starts."""
 
     end: float = float("inf")
 
     def check(self) -> None:
-        """Raise Unavailable if the time is over."""
+        """Raise Unavailable if the time limit is reached."""
         if time.monotonic() > self.end:
-            raise Unavailable(f"it had not begun after {BRIEF / 60:.0f} minutes; run scripts/test --suites NAME")
+            raise Unavailable(f"it had not started after {BRIEF / 60:.0f} minutes; run scripts/test --suites NAME")
 
 
 clock = Clock()
@@ -66,7 +66,7 @@ clock = Clock()
 
 @dataclass
 class Result:
-    """What one run of a suite gave."""
+    """The result of one run of a suite."""
 
     suite: str
     part: str
@@ -163,7 +163,7 @@ def python_of(version: str) -> str:
         # Not the Python of .venv, which belongs to one clone: the environments serve all of them.
         candidates.insert(0, getattr(sys, "_base_executable", sys.executable))
     for found in filter(None, candidates):
-        # A version manager's launcher can be there and still start nothing.
+        # The launcher of a version manager can exist without a Python behind it.
         asked = subprocess.run([found, "-c", "import sys; print(*sys.version_info[:2], sep='.')"], capture_output=True)
         if asked.stdout.decode().strip() == version:
             return found
@@ -171,7 +171,7 @@ def python_of(version: str) -> str:
 
 
 def environment(name: str, lock: Path, python: str) -> Path:
-    """Return the Python of an environment with exactly the packages of a lock file; make it if it is missing."""
+    """Return the Python of an environment with exactly the packages of a lock file; create it if it is missing."""
     digest = hashlib.sha256(lock.read_bytes() + python.encode()).hexdigest()[:16]
     target = CACHE / "environments" / f"{name}-{digest}"
     with made_once(target) as folder:
@@ -186,7 +186,7 @@ def environment(name: str, lock: Path, python: str) -> Path:
 
 
 def tools() -> Path:
-    """Return the folder of programs of the environment that brings everything else: uv, pip and build backends."""
+    """Return the folder of programs of the environment with the tools: uv, pip and build backends."""
     made = environment("tools", ROOT / "lock" / "suites" / "tools.txt", python_of("3.11"))
     return made.parent
 

@@ -1,4 +1,4 @@
-"""Takes the screenshots of docs/page.md, one per view of the demo memory. Run by scripts/screenshots.
+"""Take the screenshots of docs/page.md, one per view of the demo memory. Run by scripts/screenshots.
 
 Arguments are the names of those to take; without one, all are taken.
 """

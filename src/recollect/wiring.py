@@ -334,7 +334,7 @@ class Directory:
             for database in (self._account, *(self.workspace(name) for name in self.workspaces())):
                 if database.path.exists():
                     database.admin.backup(aside / database.path.relative_to(self._path))
-            # After the databases: a file newer than its database is an edit, which the next sync takes in. In the other
+            # After the databases: a file newer than its database is an edit, which the next sync merges. In the other
             # order a note written in between would have no file, and sync would treat it as a removal.
             for vault in self._vaults():
                 copy_folder(vault, aside / vault.relative_to(self._path))
