@@ -1,6 +1,9 @@
 """What all adapters share: opened homes, calls in worker threads, and the error for a package that is missing."""
 
 import asyncio
+import contextlib
+import contextvars
+import functools
 import os
 import threading
 from collections.abc import Callable
@@ -94,14 +97,13 @@ async def in_thread(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs)
     """Call a function in a worker thread. A cancelled caller waits until the call has ended, so that it knows whether
     something was written.
     """
-    task = asyncio.ensure_future(asyncio.to_thread(function, *args, **kwargs))
-    cancelled: asyncio.CancelledError | None = None
-    while not task.done():
-        try:
-            await asyncio.wait({task})
-        except asyncio.CancelledError as error:
-            cancelled = cancelled or error
-    if cancelled is not None:
-        task.exception()
-        raise cancelled
-    return task.result()
+    # As `asyncio.to_thread` does, but without a task around it, which would take a fifth more processor time.
+    call = functools.partial(contextvars.copy_context().run, function, *args, **kwargs)
+    running = asyncio.get_running_loop().run_in_executor(None, call)
+    try:
+        return await asyncio.shield(running)
+    except asyncio.CancelledError:
+        while not running.done():
+            with contextlib.suppress(asyncio.CancelledError):
+                await asyncio.wait({running})
+        raise
