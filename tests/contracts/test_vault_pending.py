@@ -11,7 +11,7 @@ import pytest
 
 import recollect
 from recollect import Add, Home
-from recollect.vault import sync
+from recollect.vault import merging, sync
 
 pytestmark = pytest.mark.directory
 
@@ -44,8 +44,8 @@ def in_a_process(tmp_path: Path, end: str) -> int:
 @pytest.mark.usefixtures("slow")
 def test_a_burst_of_writes_is_one_sync_of_each_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     merged: list[str] = []
-    run = sync.Merge.run
-    monkeypatch.setattr(sync.Merge, "run", lambda self, *args: (merged.append(self.name), run(self, *args))[1])
+    run = merging.Merge.run
+    monkeypatch.setattr(merging.Merge, "run", lambda self, *args: (merged.append(self.name), run(self, *args))[1])
     with recollect.open(tmp_path / "home") as home:
         mem = home.agent("ana")
         for number in range(20):

@@ -4,13 +4,15 @@ import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from hashlib import sha256
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from recollect.engine.project import NAMES as PROJECT_NAMES
 from recollect.model.entry import Entry
 from recollect.storage.columns import to_columns
 from recollect.storage.database import Transaction
-from recollect.vault.markdown import Block
+
+if TYPE_CHECKING:
+    from recollect.vault.markdown import Block
 
 __all__ = [
     "ACTOR",
@@ -145,7 +147,7 @@ def fingerprint(content_hash: str, tags: Iterable[str]) -> str:
     return digest("\0".join([content_hash, *tags]).encode())
 
 
-def of_block(block: Block) -> str:
+def of_block(block: "Block") -> str:
     """Return a digest of a block's text, ignoring trailing white space."""
     return digest(block.text.rstrip().encode())
 

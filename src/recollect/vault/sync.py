@@ -46,16 +46,14 @@ from recollect.model.vault import FILES_LOG, Conversion, Problem, SyncReport, Va
 from recollect.storage.counters import Counters
 from recollect.vault.files import ATTEMPTS, Edited, LeftAlone, disk_state, read_bytes, remove_leftovers, rewrite_file
 from recollect.vault.folder import CATEGORIES, LAYOUT, LAYOUTS, NOTES, VaultFolder
-from recollect.vault.git import Checkpoint, Commit, GitHistory, Repository
 from recollect.vault.instructions import instructions
-from recollect.vault.markdown import parse
-from recollect.vault.merging import Merge
 from recollect.vault.project import KEY, ProjectMerge, agrees
-from recollect.vault.removing import remove_files
 from recollect.vault.state import ACTOR, fingerprint, known_state, note_members
 
 if TYPE_CHECKING:
     from recollect.vault.converting import OldFile
+    from recollect.vault.git import Checkpoint, Commit, GitHistory, Repository
+    from recollect.vault.merging import Merge
 
 __all__ = ["ACTOR", "Vault"]
 
@@ -368,7 +366,7 @@ class Vault:
             last = report
             stop.wait(pause)
 
-    def commit(self, agent: str, subject: str, body: str = "") -> Commit | None:
+    def commit(self, agent: str, subject: str, body: str = "") -> "Commit | None":
         """Sync the agent and commit its files; None if nothing changed or git is off."""
         if self._repository is None:
             return None
@@ -380,18 +378,24 @@ class Vault:
         """Whether the files have a git history."""
         return self._repository is not None
 
-    def checkpoint(self, agent: str, note: str | None = None) -> Checkpoint:
+    def checkpoint(self, agent: str, note: str | None = None) -> "Checkpoint":
         """Sync and commit on request; skipped, with the reason, if nothing changed or git is off."""
+        from recollect.vault.git import Checkpoint
+
         if self._repository is None:
             return Checkpoint(skipped=True, reason="git is off; set git.repository to 'agent' or 'vault'")
         self.sync(agent)
         return self._git(agent).checkpoint(note)
 
-    def history(self, agent: str, limit: int = 10, include_diff: bool = False) -> GitHistory:
+    def history(self, agent: str, limit: int = 10, include_diff: bool = False) -> "GitHistory":
         """Return the commits of the agent's files, newest first; none if git is off. Omits other agents' files."""
+        from recollect.vault.git import GitHistory
+
         return GitHistory(commits=()) if self._repository is None else self._git(agent).history(limit, include_diff)
 
-    def _git(self, agent: str) -> Repository:
+    def _git(self, agent: str) -> "Repository":
+        from recollect.vault.git import Repository
+
         name, whole = names.segment(agent, "an agent"), self._repository == "vault"
         folder = self.folder if whole else self.folder / name
         if folder != self.folder and folder.is_symlink():
@@ -401,6 +405,8 @@ class Vault:
 
     def remove(self) -> None:
         """Remove the agents' files when the workspace is deleted; other files stay."""
+        from recollect.vault.removing import remove_files
+
         if self._folder is not None:
             with self._lock:
                 self._pending.cancel()
@@ -424,8 +430,13 @@ class Vault:
             category,
             name,
             lambda store: self._differs(store, path, category),
-            lambda work: Merge(work, category, self.folder, name, partial(self._elsewhere, agent)),
+            lambda work: self._merge(work, category, name),
         )
+
+    def _merge(self, work: Work, category: Category, name: str) -> "Merge":
+        from recollect.vault.merging import Merge
+
+        return Merge(work, category, self.folder, name, partial(self._elsewhere, work.tx.agent))
 
     def _together(
         self,
@@ -433,7 +444,7 @@ class Vault:
         key: str,
         name: str,
         differs: Callable[[Store], bool],
-        merging: Callable[[Work], Merge | ProjectMerge],
+        merging: "Callable[[Work], Merge | ProjectMerge]",
     ) -> SyncReport:
         """Merge one file with its entries in a write transaction; retry if the file is edited concurrently."""
         store = self._stores(agent)
@@ -513,6 +524,8 @@ class Vault:
 
     def _elsewhere(self, agent: str, category: str, number: int) -> bool:
         """True if another file of the agent holds the number, or if that file cannot be read."""
+        from recollect.vault.markdown import parse
+
         try:
             raw = read_bytes(self.folder, f"{agent}/{category}.md")
             return raw is not None and any(block.number == number for block in parse(raw.decode()).blocks)
