@@ -30,7 +30,7 @@ from recollect.transfer.importers import (
     transcripts,
 )
 from recollect.transfer.importers.markdown_texts import markdown_files
-from recollect.transfer.importers.reading import each, files, links, objects
+from recollect.transfer.importers.reading import each, files, listed, objects, unfollowed
 from recollect.transfer.importers.reading import line as one_line
 from recollect.transfer.importers.values import ImportedItem, Read, Remark
 from recollect.transfer.importers.writing import ImportWriter
@@ -47,8 +47,6 @@ PROBED = 100
 """How many of each suffix are looked at."""
 MEM0 = ("results", "memories")
 """Lists of memories of mem0."""
-LISTED = 10
-"""How many paths a remark lists."""
 _READERS: Mapping[Format, Callable[[Path, Read], Iterator[ImportedItem]]] = {
     Format.MCP_MEMORY: mcp_memory.read,
     Format.CHATGPT: chatgpt.read,
@@ -188,17 +186,11 @@ def _read(kind: Format, path: Path, done: Read, writer: ImportWriter) -> Iterato
 
 def _unread(kind: Format, path: Path) -> Iterator[Remark]:
     """Yield remarks about the links of a folder and its files of no format."""
-    if found := links(path):
-        many = len(found) > 1
-        yield Remark(f"{len(found)} link{'s were' if many else ' was'} not followed: {_listed(found)}")
+    yield from unfollowed(path)
     other = [file.relative_to(path).as_posix() for file in files(path) if _of_part(file) is not kind]
     if other:
         many = len(other) > 1
-        yield Remark(f"{len(other)} other file{'s were' if many else ' was'} not read: {_listed(other)}")
-
-
-def _listed(paths: Sequence[str]) -> str:
-    return ", ".join(paths[:LISTED]) + (", …" if len(paths) > LISTED else "")
+        yield Remark(f"{len(other)} other file{'s were' if many else ' was'} not read: {listed(other)}")
 
 
 def import_(

@@ -1,4 +1,7 @@
-"""Extraction of a zip to a temporary folder, so that an export can be imported as it was downloaded.
+"""Extraction of zips to a temporary folder, so that an export can be imported as it was downloaded.
+
+Some exports come as several zips, so a folder with nothing to read but zips is extracted, too. The times of files are
+kept, because they are the dates of notes that state none.
 
 A zip is untrusted. Its entries are written below the temporary folder or not at all: links and paths that lead out of
 it are left out. The unpacked size is counted while writing, including nested zips; the sizes in its headers are not
@@ -8,11 +11,13 @@ trusted. Only files that an importer may read are written.
 import hashlib
 import os
 import stat
+import struct
+import time
 import zipfile
 import zlib
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -20,6 +25,7 @@ from typing import IO
 
 from recollect.errors import Invalid
 from recollect.transfer.archive import MAGIC_ZIP, RATIO, UNPACKED
+from recollect.transfer.importers.reading import files
 
 __all__ = ["is_zip", "unpacked"]
 
@@ -31,8 +37,12 @@ READABLE = (".json", ".jsonl", ".md", ".markdown", ".csv", ".html", ".af", ".edn
 """Suffixes of the files that are written; others are counted."""
 COPIES = ("chat.html",)
 """Files whose content is also in another file of the export."""
+MANIFEST = "manifest"
+"""How the list of the zips of an export is named; it is not read."""
 NAME_BYTES = 200
 BLOCK = 1 << 20
+_EXTENDED_TIME = 0x5455
+"""The extra field with the time of a file in UTC. The other one is local, and nothing says where."""
 _EMPTY_ZIP = b"PK\x05\x06"
 
 
@@ -79,18 +89,28 @@ def is_zip(path: Path) -> bool:
 
 @contextmanager
 def unpacked(path: Path) -> Iterator[tuple[Path, list[str]]]:
-    """Yield the folder with the files of a zip, and remarks about what was left out; any other path unchanged.
+    """Yield the folder with the files of a zip or of a folder of zips, and remarks about what was left out.
 
-    Raises Invalid if the zip is damaged, encrypted or unpacks to too much.
+    Any other path is yielded unchanged. Raises Invalid if a zip is damaged, encrypted or unpacks to too much.
     """
-    if not is_zip(path):
+    zips = [path] if is_zip(path) else _zips_of(path)
+    if not zips:
         yield path, []
         return
     with TemporaryDirectory(prefix="recollect-") as folder:
-        extraction = _Extraction(path, UNPACKED + RATIO * path.stat().st_size)
-        with open(path, "rb") as file:
-            _extract(extraction, file, Path(folder), 0)
+        extraction = _Extraction(path, UNPACKED + RATIO * sum(one.stat().st_size for one in zips))
+        for one in zips:
+            with open(one, "rb") as file:
+                _extract(extraction, file, Path(folder) if one == path else Path(folder, one.stem), 0)
         yield Path(folder), extraction.remarks()
+
+
+def _zips_of(path: Path) -> list[Path]:
+    """Return the zips in a folder; none if it has another file that an importer may read."""
+    found = files(path) if path.is_dir() else []
+    if any(one.suffix.lower() in READABLE and not one.name.startswith(MANIFEST) for one in found):
+        return []
+    return [one for one in found if one.suffix.lower() == ".zip" and is_zip(one)]
 
 
 def _extract(extraction: _Extraction, file: IO[bytes], folder: Path, depth: int) -> None:
@@ -164,3 +184,17 @@ def _write(extraction: _Extraction, archive: zipfile.ZipFile, info: zipfile.ZipI
                     "nothing was imported. If it is meant to be so long, unpack it and give the folder"
                 )
             written.write(block)
+    with suppress(OSError, OverflowError, ValueError):
+        at = _modified(info)
+        os.utime(target, (at, at))
+
+
+def _modified(info: zipfile.ZipInfo) -> float:
+    """Return when a file was modified."""
+    extra = info.extra
+    while len(extra) >= 4:
+        kind, size = struct.unpack_from("<HH", extra)
+        if kind == _EXTENDED_TIME and size >= 5 and len(extra) >= 9 and extra[4] & 1:
+            return float(struct.unpack_from("<i", extra, 5)[0])
+        extra = extra[4 + size :]
+    return time.mktime((*info.date_time, 0, 0, -1))

@@ -1,7 +1,8 @@
 """Reader for ChatGPT's data export: chats as message trees in `conversations.json` or its numbered parts.
 
 The export lists neither memories nor custom instructions. Both are in the chats: instructions as a hidden message of
-each chat, memories as messages to the tool `bio`. A project is known by its id only.
+each chat, memories as messages to the tool `bio`, and as a numbered list that some chats hold as context. The newest
+list counts. A project is known by its id only.
 """
 
 import re
@@ -40,7 +41,15 @@ SOURCE = "chatgpt"
 INSTRUCTIONS = "ChatGPT custom instructions"
 PROJECT = "g-p-"
 """How the ids of projects begin; other ids are those of custom assistants."""
+CONTEXT = ("user_editable_context", "model_editable_context")
+"""Types of hidden messages with custom instructions, and with the list of memories."""
+UNSAID = ("thoughts", "reasoning_recap")
+"""Types of messages that are counted: they are what the model thought."""
 _FENCED = re.compile(r"```(?:[a-z]*\n)?(.*?)```", re.DOTALL)
+_CITATION = re.compile("[ \t]*\ue200[^\ue201]*\ue201|\u3010\\d+(?::\\d+)?\u2020[^\u3011]*\u3011")
+"""A place where the page shows a source: between characters for private use, or in lenticular brackets."""
+_MEMORY = re.compile(r"[ \t]*\d+\.[ \t]*(?:\[([^\]\n]*)\]\.?[ \t]*)?(\S.*)")
+"""A line of the list of memories: number, date and text."""
 
 
 @dataclass(slots=True)
@@ -51,6 +60,8 @@ class _Collected:
     """The time of the first chat with these instructions."""
     projects: dict[str, list[str]] = field(default_factory=dict)
     """Titles of chats by project."""
+    memories: tuple[int, str] = (0, "")
+    """The newest list of memories, and its time."""
     left_out: Counter[str] = field(default_factory=Counter)
 
 
@@ -80,10 +91,14 @@ def _collected(found: _Collected) -> Iterator[ImportedItem]:
             valid_until=None if newest else versions[number][1] or None,
             origin=Origin.USER,
         )
+    since, listed = found.memories
+    for memory in filter(None, map(_MEMORY.fullmatch, listed.splitlines())):
+        at = moment(memory[1]) or since or None
+        yield ImportedNote(content=memory[2].strip(), source=SOURCE, tags=("memory",), at=at)
     for project, titles in sorted(found.projects.items()):
-        listed = "\n".join(f"- {title}" for title in sorted(titles))
+        shown = "\n".join(f"- {title}" for title in sorted(titles))
         yield ImportedNote(
-            content=f"Chats of this project:\n{listed}", source=SOURCE, name=name(f"ChatGPT project {project}")
+            content=f"Chats of this project:\n{shown}", source=SOURCE, name=name(f"ChatGPT project {project}")
         )
     yield LeftOut(found.left_out)
 
@@ -92,11 +107,12 @@ def _chat(chat: Mapping[str, Any], identity: str, found: _Collected) -> Iterator
     nodes = {key: node for key, node in chat["mapping"].items() if isinstance(node, Mapping)}
     parents = {key: parent if isinstance(parent := node.get("parent"), str) else None for key, node in nodes.items()}
     title, started = line(chat.get("title"), 1_000), moment(chat.get("create_time"))
+    latest = moment(chat.get("update_time")) or started
     family = [identity, *(f"{identity}/{node}" for node in forks(parents))]
     for number, branch in enumerate(branches(parents, _current(chat, nodes))):
         messages = []
         for node in branch:
-            yield from _notes(nodes[node], started, found)
+            yield from _notes(nodes[node], started, latest, found)
             if (message := _message(nodes[node], found)) is not None:
                 messages.append(message)
         yield ImportedChat(
@@ -121,8 +137,10 @@ def _current(chat: Mapping[str, Any], nodes: Mapping[str, Mapping[str, Any]]) ->
     return max(leaves, key=lambda key: moment(mapping(nodes[key].get("message")).get("create_time")) or 0, default=None)
 
 
-def _notes(node: Mapping[str, Any], started: int | None, found: _Collected) -> Iterator[ImportedNote]:
-    """Yield the memories that a message stores, and collect custom instructions."""
+def _notes(
+    node: Mapping[str, Any], started: int | None, latest: int | None, found: _Collected
+) -> Iterator[ImportedNote]:
+    """Yield the memories that a message stores, and collect custom instructions and lists of memories."""
     message = mapping(node.get("message"))
     content, about = mapping(message.get("content")), mapping(message.get("metadata"))
     if message.get("recipient") == "bio" and mapping(message.get("author")).get("role") == "assistant":
@@ -139,6 +157,9 @@ def _notes(node: Mapping[str, Any], started: int | None, found: _Collected) -> I
         text = "\n\n".join(part.strip() for part in parts if part.strip())
         if text:
             found.instructions[text] = min(found.instructions.get(text, started or 0), started or 0)
+    if listed := clean(content.get("model_set_context")).strip():
+        at = moment(message.get("create_time")) or latest or 0
+        found.memories = max(found.memories, (at, listed))
 
 
 def _unfenced(value: object) -> str:
@@ -151,17 +172,17 @@ def _unfenced(value: object) -> str:
 def _message(node: Mapping[str, Any], found: _Collected) -> ImportedMessage | None:
     message = mapping(node.get("message"))
     author, content, about = (mapping(message.get(key)) for key in ("author", "content", "metadata"))
-    role, text = author.get("role"), _text(content)
-    if role not in ("user", "assistant", "tool"):
+    role, kind = author.get("role"), line(content.get("content_type")) or "text"
+    if role not in ("user", "assistant", "tool") or kind in CONTEXT:
         return None
+    text = "" if kind in UNSAID else _CITATION.sub("", _text(content))
     attached = [line(one.get("name")) for one in about.get("attachments") or () if isinstance(one, Mapping)]
     text = "\n".join(part for part in (text, *(f"[{one}]" for one in attached if one)) if part)
     if not text.strip():
-        kind = line(content.get("content_type")) or "text"
-        if kind not in ("text", "multimodal_text", "user_editable_context", "model_editable_context"):
+        if kind not in ("text", "multimodal_text"):
             found.left_out[kind] += 1
         return None
-    spoken = content.get("content_type") in ("text", "multimodal_text") and message.get("recipient", "all") == "all"
+    spoken = kind in ("text", "multimodal_text") and message.get("recipient", "all") == "all"
     hidden = bool(about.get("is_visually_hidden_from_conversation"))
     return ImportedMessage(
         text=text,

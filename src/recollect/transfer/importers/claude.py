@@ -1,4 +1,7 @@
-"""Reader for Claude's data export: chats in `conversations.json`, memories and projects in files of their own."""
+"""Reader for Claude's data export: chats in `conversations.json`; memories, projects and design chats in other files.
+
+A document that Claude wrote in a chat is the input of a tool; it becomes part of the message, as attachments do.
+"""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -33,11 +36,22 @@ __all__ = ["is_claude", "read"]
 SOURCE = "claude"
 CONTENT = ("text", "flag")
 """Types of message parts that are read, or that hold nothing to read."""
+DOCUMENTS = {"artifacts": ("title", "content"), "create_file": ("path", "file_text")}
+"""Tools that write a document, and the names of its title and its text in their input."""
 
 
 def is_claude(value: Mapping[str, Any]) -> bool:
     """True if an object is a chat, a memory or a project of Claude's export."""
-    return "chat_messages" in value or "conversations_memory" in value or ("uuid" in value and "docs" in value)
+    memory = "conversations_memory" in value or "memory_files" in value
+    return "chat_messages" in value or memory or ("uuid" in value and "docs" in value) or _is_design(value)
+
+
+def _is_design(value: Mapping[str, Any]) -> bool:
+    """True if an object is a chat about a design, whose messages have another form."""
+    said = mappings(value.get("messages"))
+    return (
+        "uuid" in value and bool(said) and all("role" in one and isinstance(one.get("content"), dict) for one in said)
+    )
 
 
 def read(path: Path, done: Read) -> Iterator[ImportedItem]:
@@ -53,12 +67,14 @@ def read(path: Path, done: Read) -> Iterator[ImportedItem]:
     for file, read_so_far in each(parts, done):
         for number, found in enumerate(objects(file, read_so_far), 1):
             identity = line(found.get("uuid"))
-            if "conversations_memory" in found:
+            if "conversations_memory" in found or "memory_files" in found:
                 yield from _memories(found, projects)
             elif identity is not None and isinstance(found.get("chat_messages"), list):
                 yield from _chat(found, identity, missed)
             elif "docs" in found:
                 yield from _project(found)
+            elif identity is not None and _is_design(found):
+                yield _design(found, identity, missed)
             else:
                 yield Remark(f"chat {number} of the file has no id or no messages, and was left out")
     yield LeftOut(missed)
@@ -72,6 +88,11 @@ def _memories(found: Mapping[str, Any], projects: Mapping[str | None, str | None
         if clean(text).strip():
             called = name(f"Claude memory of {projects.get(line(project)) or project}")
             yield ImportedNote(content=clean(text).strip(), source=SOURCE, name=called)
+    for file in mappings(found.get("memory_files")):
+        if text := clean(file.get("content")).strip():
+            yield ImportedNote(
+                content=text, source=SOURCE, name=name(f"Claude memory {line(file.get('path')) or 'file'}")
+            )
 
 
 def _project(found: Mapping[str, Any]) -> Iterator[ImportedItem]:
@@ -117,11 +138,43 @@ def _chat(found: Mapping[str, Any], identity: str, missed: Counter[str]) -> Iter
         )
 
 
+def _design(found: Mapping[str, Any], identity: str, missed: Counter[str]) -> ImportedChat:
+    """Return a chat about a design, titled by its project if it has no title."""
+    messages = []
+    for message in mappings(found.get("messages")):
+        content = mapping(message.get("content"))
+        blocks = mappings(content.get("contentBlocks"))
+        missed.update(kind for part in blocks if (kind := line(part.get("type"))) and kind not in CONTENT)
+        spoken = (clean(part.get("text")) for part in blocks if part.get("type") == "text")
+        text = "\n".join(filter(None, spoken)) or clean(content.get("content"))
+        for attached in mappings(content.get("attachments")):
+            text += f"\n\n[{line(attached.get('name')) or 'attachment'}]\n{clean(attached.get('content'))}"
+        at = moment(message.get("created_at") or content.get("timestamp"))
+        if text.strip():
+            messages.append(ImportedMessage(text.strip("\n"), message.get("role") == "user", at=at))
+    title = line(found.get("title"), 1_000) or line(mapping(found.get("project")).get("name"), 1_000)
+    return ImportedChat(id=identity, messages=messages, title=title, started=moment(found.get("created_at")))
+
+
+def _document(part: Mapping[str, Any]) -> str:
+    """Return the title and the text of a document that a part of a message writes; empty if it is something else."""
+    title, text = DOCUMENTS.get(line(part.get("name")) or "", ("", ""))
+    written = mapping(part.get("input"))
+    content = clean(written.get(text)) if part.get("type") == "tool_use" else ""
+    return f"\n\n[{line(written.get(title)) or 'document'}]\n{content}" if content.strip() else ""
+
+
 def _message(message: Mapping[str, Any], missed: Counter[str]) -> ImportedMessage:
     content = mappings(message.get("content"))
-    missed.update(kind for part in content if (kind := line(part.get("type"))) and kind not in CONTENT)
+    documents = list(map(_document, content))
+    missed.update(
+        kind
+        for part, document in zip(content, documents, strict=True)
+        if (kind := line(part.get("type"))) and kind not in CONTENT and not document
+    )
     parts = [part for part in content if part.get("type") == "text"]
     text = "\n".join(clean(part.get("text")) for part in parts) or clean(message.get("text"))
+    text += "".join(documents)
     for attached in mappings(message.get("attachments")):
         text += f"\n\n[{line(attached.get('file_name')) or 'attachment'}]\n{clean(attached.get('extracted_content'))}"
     for file in mappings(message.get("files_v2") or message.get("files")):

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from recollect.model.fields import CONTENT_BYTES
 from recollect.transfer.archive import file_errors
-from recollect.transfer.importers.reading import clean, files, line
+from recollect.transfer.importers.reading import clean, files, line, unfollowed
 from recollect.transfer.importers.values import Read, Remark
 from recollect.vault.files import LeftAlone, read_bytes
 
@@ -57,8 +57,11 @@ def texts(path: Path, done: Read, chosen: Collection[Path] | None = None) -> Ite
 
 
 def other_files(path: Path, *suffixes: str) -> Iterator[Remark]:
-    """Yield a remark about the files of a folder that have none of the suffixes, such as attachments."""
-    found = Counter(one.suffix.lower() or "without a suffix" for one in files(path) if path.is_dir())
+    """Yield remarks about files with none of the suffixes, such as attachments, and about links."""
+    if not path.is_dir():
+        return
+    yield from unfollowed(path, *suffixes)
+    found = Counter(one.suffix.lower() or "without a suffix" for one in files(path))
     listed = ", ".join(f"{count} {suffix}" for suffix, count in sorted(found.items()) if suffix not in suffixes)
     if listed:
         yield Remark(f"files that were not read: {listed}; links to them are kept")

@@ -20,7 +20,8 @@ from recollect.model.entry import Category, Origin
 from recollect.model.fields import CONTENT_BYTES
 from recollect.names import segment
 from recollect.transfer.archive import file_errors
-from recollect.transfer.importers.reading import clean, line, moment
+from recollect.transfer.importers.markdown_texts import other_files
+from recollect.transfer.importers.reading import clean, line, listed, moment
 from recollect.transfer.importers.values import (
     ImportedChat,
     ImportedItem,
@@ -72,6 +73,7 @@ def read(path: Path, done: Read) -> Iterator[ImportedItem]:
         yield ImportedNote(content=content, source=SOURCE, name=PROJECT, agent=SHARED, origin=Origin.USER)
     for file in sorted((path / CONVERSATIONS).glob("*.json")):
         yield from _conversation(path, f"{CONVERSATIONS}/{file.name}")
+    yield from other_files(path, ".md", ".json")
 
 
 def read_conversation(path: Path, done: Read) -> Iterator[ImportedItem]:
@@ -170,6 +172,9 @@ def category_of(title: str) -> tuple[bool, Category]:
 
 def _agent(root: Path, folder: str) -> Iterator[ImportedItem]:
     agent = _agent_name(folder)
+    known = {f"{category}.md" for category in Category}
+    if other := sorted(file.name for file in (root / folder).glob("*.md") if file.name not in known):
+        yield Remark(f"files of {folder} that belong to no category were left out: {listed(other)}")
     for category in Category:
         name = f"{folder}/{category}.md"
         if not os.path.lexists(root / name):

@@ -105,7 +105,7 @@ def _page(page: MarkdownText, named: Mapping[str, str], database: _Database | No
         fields, body = _properties(body, database.columns)
     body = _LINK.sub(lambda found: _linked(found, page.where, named), body).strip("\r\n")
     shown = "\n".join(f"{key}: {value}" for key, value in fields.items())
-    return _note(named[page.where.as_posix()], body, shown or title, fields)
+    return _note(named[page.where.as_posix()], body, shown or title, fields, page.at)
 
 
 def _properties(body: str, columns: list[str]) -> tuple[dict[str, str], str]:
@@ -121,7 +121,7 @@ def _properties(body: str, columns: list[str]) -> tuple[dict[str, str], str]:
     return (fields, rest.lstrip("\r\n")) if not rest.strip() or rest.startswith(("\n", "\r")) else ({}, body)
 
 
-def _note(called: str, body: str, instead: str, fields: Mapping[str, str]) -> ImportedNote:
+def _note(called: str, body: str, instead: str, fields: Mapping[str, str], modified: int | None = None) -> ImportedNote:
     """Return a note with the text of a page; `instead` is the content if that is blank."""
     known = {key.lower(): value for key, value in fields.items()}
     return ImportedNote(
@@ -130,7 +130,7 @@ def _note(called: str, body: str, instead: str, fields: Mapping[str, str]) -> Im
         name=called,
         tags=tag_list(*(one for key in TAGS for one in known.get(key, "").split(","))),
         context=("\n".join(f"{key}: {value}" for key, value in fields.items()) or None) if body.strip() else None,
-        at=next((at for key in CREATED if (at := spoken_date(known.get(key, ""))) is not None), None),
+        at=next((at for key in CREATED if (at := spoken_date(known.get(key, ""))) is not None), modified),
     )
 
 

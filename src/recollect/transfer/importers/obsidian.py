@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from recollect.transfer.archive import opened
-from recollect.transfer.importers.markdown_texts import inline_tags, markdown_files, tag_list, texts
+from recollect.transfer.importers.markdown_texts import inline_tags, markdown_files, other_files, tag_list, texts
 from recollect.transfer.importers.reading import moment, name
 from recollect.transfer.importers.values import ImportedItem, ImportedNote, Read, Remark
 
@@ -76,6 +76,7 @@ def _notes(path: Path, done: Read, source: str, *, titled: bool = False) -> Iter
             context=_properties(found.text) if fields else None,
             at=next(dates, found.at),
         )
+    yield from other_files(path, ".md")
 
 
 def frontmatter(text: str) -> tuple[dict[str, list[str]], str]:

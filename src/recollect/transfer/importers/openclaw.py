@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from recollect.model.entry import Origin
-from recollect.transfer.importers.markdown_texts import markdown_files, texts
+from recollect.transfer.importers.markdown_texts import markdown_files, other_files, texts
 from recollect.transfer.importers.reading import moment, name
 from recollect.transfer.importers.values import ImportedItem, ImportedNote, Read, Remark
 
@@ -52,3 +52,4 @@ def read(path: Path, done: Read) -> Iterator[ImportedItem]:
     if left_out:
         shown = [file.relative_to(path).as_posix() for file in left_out[:20]]
         yield Remark(f"files that are no memories were left out: {', '.join(shown)}")
+    yield from other_files(path, ".md")

@@ -8,7 +8,7 @@ import codecs
 import json
 import os
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ from recollect.clock import milliseconds
 from recollect.errors import Invalid
 from recollect.names import NAME_LENGTH, short_hash
 from recollect.transfer.archive import opened
-from recollect.transfer.importers.values import Read
+from recollect.transfer.importers.values import Read, Remark
 
 __all__ = [
     "clean",
@@ -24,17 +24,20 @@ __all__ = [
     "files",
     "first",
     "line",
-    "links",
+    "listed",
     "mapping",
     "mappings",
     "moment",
     "name",
     "objects",
+    "unfollowed",
 ]
 
 CHUNK = 1 << 20
 SECONDS = 100_000_000_000
 """Timestamps below this are in seconds, others in milliseconds."""
+LISTED = 10
+"""How many paths a remark lists."""
 NEAR_THE_END = 16
 """A JSON error within so many characters of the buffer's end may come from a truncated literal or escape."""
 
@@ -50,14 +53,21 @@ def files(path: Path, *suffixes: str) -> list[Path]:
     return sorted(found, key=lambda file: (len(file.parts), file))
 
 
-def links(path: Path) -> list[str]:
-    """Return the symbolic links in a folder, relative to it."""
-    return sorted(
+def unfollowed(path: Path, *reported: str) -> Iterator[Remark]:
+    """Yield a remark about the symbolic links in a folder, except files with a suffix that is reported elsewhere."""
+    found = sorted(
         Path(folder, one).relative_to(path).as_posix()
         for folder, folders, names in _walk(path)
         for one in (*folders, *names)
-        if os.path.islink(os.path.join(folder, one))
+        if os.path.islink(os.path.join(folder, one)) and (one in folders or not one.lower().endswith(reported))
     )
+    if found:
+        yield Remark(f"{len(found)} link{'s were' if len(found) > 1 else ' was'} not followed: {listed(found)}")
+
+
+def listed(paths: Sequence[str]) -> str:
+    """Return the first paths as text."""
+    return ", ".join(paths[:LISTED]) + (", …" if len(paths) > LISTED else "")
 
 
 def _walk(path: Path) -> Iterator[tuple[str, list[str], list[str]]]:
