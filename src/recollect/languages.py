@@ -12,6 +12,7 @@ import re
 import unicodedata
 from functools import lru_cache
 
+from recollect.compounds import is_compound
 from recollect.stop_words import ENGLISH_STOPS, PORTUGUESE_SHARED_STOPS, PORTUGUESE_STOPS
 
 __all__ = ["LANGUAGES", "STOPS", "TELLING", "leading", "sign_votes", "votes_of"]
@@ -137,6 +138,8 @@ _ENDINGS = {
     "eaux": "french",
 }
 _LONG = 7
+_COMPOUND = 9
+"""Letters of a compound that is a sign of German: of shorter words, some are English ("handball")."""
 _CHUNK = 64
 """Maximum number of letters of a chunk to examine: composing a long run of combining marks takes quadratic time."""
 _ENDING = re.compile("(?:" + "|".join(sorted(_ENDINGS, key=len, reverse=True)) + r")\Z")
@@ -161,8 +164,9 @@ def votes_of(word: str) -> int:
     votes = _VOTES.get(word, 0)
     if votes or len(word) < _LONG:
         return votes
-    ending = _ENDING.search(word)
-    return _ONE[_ENDINGS[ending.group()]] if ending else 0
+    if ending := _ENDING.search(word):
+        return _ONE[_ENDINGS[ending.group()]]
+    return _ONE["german"] if len(word) >= _COMPOUND and is_compound(word) else 0
 
 
 def sign_votes(chunk: str) -> int:

@@ -67,7 +67,7 @@ LIGHT = _set("""
 
 @cache
 def _stems() -> frozenset[str]:
-    return frozenset(term for word in FUNCTION | LIGHT for spellings in text.query_terms(word) for term in spellings)
+    return frozenset(term for word in FUNCTION | LIGHT for spellings in text.word_terms(word) for term in spellings)
 
 
 def says_little(spellings: Sequence[str]) -> bool:

@@ -17,7 +17,8 @@ the locale or the clock: the same text gives the same terms everywhere.
 #   language of that script (`stemming.py`), whatever the rest of the text is in. For Latin letters, a text uses one
 #   language for all its words, guessed by the votes of its words (`languages.py`). Content is indexed in one language
 #   only. A query searches its stems in all of them, its own language first, so a wrong guess costs a variant, not a
-#   match. Only that of an English query is sure enough to search English and Portuguese alone.
+#   match. Only that of an English query is sure enough to search English and Portuguese alone. Of a German compound
+#   the parts are terms, too (`compounds.py`).
 # - compounds (identifiers, paths, addresses, versions): the whole unchanged, then its parts as words.
 # - runs of a script without spaces: characters and overlapping bigrams. A query searches the bigrams only.
 #
@@ -36,6 +37,7 @@ from itertools import chain, pairwise
 from operator import itemgetter
 from typing import TypeVar
 
+from recollect.compounds import parts as compound_parts
 from recollect.concepts import chunk_tags
 from recollect.languages import LANGUAGES, STOPS, TELLING, leading, sign_votes, votes_of
 from recollect.stemming import STEMMERS, english
@@ -57,9 +59,10 @@ __all__ = [
     "terms",
     "token_weight",
     "whole_tokens",
+    "word_terms",
 ]
 
-ANALYSIS_VERSION: int = 3
+ANALYSIS_VERSION: int = 4
 """Stored with an index. Increment it when the same text gives other terms: an index of another version is stale."""
 
 _TERM_LIMIT = 64
@@ -154,6 +157,7 @@ _THOUSANDS = re.compile(r"(?<![0-9,.])[0-9]{1,3}(?:,[0-9]{3})+(?![0-9])")
 _SHORT_I = re.compile("([\u0418\u0438])\u0306")
 _ELISION = re.compile(r"(?:[cdjlmnst]|qu|all|dell|nell|sull)'([^\W\d_]{3,})")
 _VERSION = re.compile(r"v[0-9][0-9.]*[0-9]")
+_DOTTED_THOUSANDS = re.compile(r"[1-9][0-9]{0,2}(?:\.[0-9]{3})+")
 _CLITIC = re.compile(r"'(?:s|ll|ve|re|d|m)(?=\Z|[-_./@\\])")
 _PATH_JOINT = re.compile(r"_*[/\\@]_*")
 _NAME_JOINT = re.compile(r"_*[-.]_*|_+")
@@ -163,12 +167,17 @@ _UNIT = "[kmgt]b|[kcm]?m|[km]g|ml|[kmg]hz|kwh?|ms|px|fps"
 _PART_JOINT = re.compile(
     rf"{_PART_MARK}|(?<=[^\W\d_]{{3}})(?=\d)|(?<=\d)(?=[^\W\d_]{{3}})|(?<=\d)(?=(?:{_UNIT})(?![^\W_]))"
 )
+_DECIMAL = re.compile(rf"([0-9]+\.[0-9]+)(?:{_UNIT})")
 _ANY_JOINT = re.compile(rf"[-_./@\\]|{_PART_JOINT.pattern}")
 _ABBREVIATIONS = frozenset(("e.g", "i.e", "p.ex"))
 
 # Stop words that are names when written in capitals. Any other word in capitals may be there for emphasis.
 _EDGE_MARKS = ".,;:!?()\"'"
 _ACRONYMS = frozenset(("EU", "IT", "OS", "NAS", "US", "WHO"))
+# "No" is an answer, so English content is indexed with it. A query that is this word or one of these names alone
+# searches it.
+_ENGLISH_DROPPED = ENGLISH_STOPS - {"no"}
+_LONE = frozenset(map(str.lower, _ACRONYMS)) | {"no"}
 
 # The kinds of units: a standalone word, a word inside a compound, a whole (compound, C++), a run of unspaced script.
 _WORD, _PART, _WHOLE, _RUN = range(4)
@@ -249,8 +258,8 @@ def _compound(token: str) -> Iterator[tuple[int, str]]:
         names = _NAME_JOINT.split(segment)
         if len(names) > 1:
             yield _WHOLE, segment.replace(_PART_MARK, "")[:_TERM_LIMIT]
-            if _VERSION.fullmatch(segment):
-                yield _WHOLE, segment[1 : _TERM_LIMIT + 1]
+            if other := _other_spelling(segment):
+                yield _WHOLE, other[:_TERM_LIMIT]
             # e-mail, wi-fi, to-do and re-index are as often written as one word.
             if len(names) == 2 and len(names[0]) <= 3 and "-" in segment and "".join(names).isalpha():
                 yield _PART, "".join(names)[:_TERM_LIMIT]
@@ -262,6 +271,17 @@ def _compound(token: str) -> Iterator[tuple[int, str]]:
                     yield _PART, "".join(parts[:2])[:_TERM_LIMIT]
             for part in parts:
                 yield _PART, part[:_TERM_LIMIT]
+
+
+def _other_spelling(segment: str) -> str:
+    """Return how a version, web address, decimal with a unit or number with dotted thousands is also written."""
+    if _VERSION.fullmatch(segment):
+        return segment[1:]
+    if _DOTTED_THOUSANDS.fullmatch(segment):
+        return segment.replace(".", "")
+    if measured := _DECIMAL.fullmatch(segment):
+        return measured[1]
+    return segment[4:] if segment.startswith("www.") else ""
 
 
 def _characters_and_pairs(run: str) -> Iterator[str]:
@@ -281,9 +301,10 @@ class _Terms(dict[str, tuple[str, ...]]):
 
     def __init__(self, language: str) -> None:
         self._stops, self._stem = STOPS[language], STEMMERS[language]
+        self._split = compound_parts if language == "german" else _unsplit
 
     def __missing__(self, chunk: str) -> tuple[str, ...]:
-        return _learned(self, chunk, _in_language(chunk, self._stops, self._stem))
+        return _learned(self, chunk, _in_language(chunk, self._stops, self._stem, self._split))
 
 
 class _Chunks(dict[str, Chunk]):
@@ -297,10 +318,10 @@ class _Chunks(dict[str, Chunk]):
         tags = chunk_tags(chunk)
         terms: tuple[str, ...]
         if _is_plain(chunk) and len(chunk) <= _TERM_LIMIT:  # fast path, same result as below
-            votes, terms = votes_of(chunk), () if chunk in ENGLISH_STOPS else (english(chunk),)
+            votes, terms = votes_of(chunk), () if chunk in _ENGLISH_DROPPED else (english(chunk),)
         else:
             votes = sum(votes_of(unit) for kind, unit in _units(chunk) if kind == _WORD) + sign_votes(chunk)
-            terms = _in_language(chunk, ENGLISH_STOPS, english)
+            terms = _in_language(chunk, _ENGLISH_DROPPED, english, _unsplit)
         # Many thousands of these are cached, and most lookups miss the CPU cache: sharing one object saves time.
         return _learned(self, chunk, (votes, tags if tags == terms else terms, chunk, tags))
 
@@ -313,8 +334,14 @@ def _learned(known: dict[str, T], chunk: str, entry: T) -> T:
     return entry
 
 
-def _in_language(chunk: str, stops: Container[str], stem: Callable[[str], str]) -> tuple[str, ...]:
-    """Return the terms of a chunk in one language."""
+def _unsplit(_: str) -> tuple[str, ...]:
+    return ()
+
+
+def _in_language(
+    chunk: str, stops: Container[str], stem: Callable[[str], str], split: Callable[[str], tuple[str, ...]]
+) -> tuple[str, ...]:
+    """Return the terms of a chunk in one language, in which `split` returns the parts of a compound."""
     terms: list[str] = []
     for kind, unit in _units(chunk):
         if kind == _WHOLE:
@@ -323,6 +350,7 @@ def _in_language(chunk: str, stops: Container[str], stem: Callable[[str], str]) 
             terms.extend(_characters_and_pairs(unit))
         elif unit not in stops:
             terms.append(stem(unit))
+            terms.extend(map(stem, split(unit)))
     return tuple(terms)
 
 
@@ -371,9 +399,21 @@ def query_terms(text: str) -> list[tuple[str, ...]]:
 
     The first term of a group is the stem in the language of the query (English when in doubt), the others, if they
     differ, stems in other languages that the content may be in. A group whose first term is in an earlier group is
-    omitted. Empty if the query has only stop words and punctuation.
+    omitted. Empty if the query has only stop words and punctuation, unless it is a single one that is a name as well:
+    "us" searches for the US, which `word_terms()` does not.
     """
-    return list(_query_terms(text))
+    return list(_query_terms(text) or _lone(text))
+
+
+def word_terms(word: str) -> list[tuple[str, ...]]:
+    """Return the groups that a word of a longer query adds to `query_terms()`: none if it is a stop word."""
+    return list(_query_terms(word))
+
+
+def _lone(text: str) -> Iterator[tuple[str, ...]]:
+    words = [unit for _, unit in chain.from_iterable(map(_units, text.split()))] if len(text) <= _TERM_LIMIT else []
+    if len(words) == 1 and words[0] in _LONE:
+        yield (words[0],)
 
 
 @lru_cache(maxsize=16)  # the searches of one context share a query
@@ -385,15 +425,19 @@ def _query_terms(text: str) -> tuple[tuple[str, ...], ...]:
         votes += sum(votes_of(unit) for kind, unit in found if kind == _WORD) + sign_votes(chunk)
         units += found
     languages = leading(votes)
+    split = compound_parts if "german" in languages else _unsplit
     stops = STOPS[languages[0]] | (TELLING if len(languages) > 1 else frozenset())
     others = ("portuguese",) if languages == ("english",) else ("english", *LANGUAGES)
     searched = tuple(dict.fromkeys(languages + others))
     # A query of stop words alone asks for them, unless they are those of the two languages that names rarely look like.
-    return _groups(units, stops, searched) or _groups(units, ENGLISH_STOPS | PORTUGUESE_STOPS, searched)
+    return _groups(units, stops, searched, split) or _groups(units, ENGLISH_STOPS | PORTUGUESE_STOPS, searched, split)
 
 
 def _groups(
-    units: Sequence[tuple[int, str]], stops: Container[str], languages: Sequence[str]
+    units: Sequence[tuple[int, str]],
+    stops: Container[str],
+    languages: Sequence[str],
+    split: Callable[[str], tuple[str, ...]],
 ) -> tuple[tuple[str, ...], ...]:
     """Return the groups of a query; see `query_terms`."""
     groups: list[tuple[str, ...]] = []
@@ -407,7 +451,7 @@ def _groups(
         elif unit in stops:
             continue
         else:
-            wanted = [_alternatives(unit, languages)]
+            wanted = [_alternatives(word, languages) for word in (unit, *split(unit))]
         for group in wanted:
             if group and group[0] not in asked:
                 asked.update(group)

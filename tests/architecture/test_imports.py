@@ -32,6 +32,7 @@ FLOORS: list[set[str]] = [
         "locations",
         "standing_rules",
         "statement_words",
+        "compounds",
         "languages",
         "stemming",
         "stop_words",

@@ -17,6 +17,7 @@ from recollect.text import (
     sentences,
     snippet,
     terms,
+    word_terms,
 )
 
 MEGA = 1_000_000
@@ -52,7 +53,7 @@ def test_terms_are_counted() -> None:
 
 
 def test_the_version_of_the_analysis_is_a_number() -> None:
-    assert ANALYSIS_VERSION == 3
+    assert ANALYSIS_VERSION == 4
 
 
 @pytest.mark.parametrize(
@@ -309,6 +310,10 @@ def test_a_word_of_another_script_is_stemmed_alike_in_texts_of_any_language() ->
         ("iPhone", "the iPhone15Pro broke"),
         ("version 2.1", "released as v2.1"),
         ("v2.1", "released as 2.1"),
+        ("2500", "kostet 2.500 Euro"),
+        ("2.500", "kostet 2500 Euro"),
+        ("3.5 mm", "a 3.5mm jack"),
+        ("example.org", "see www.example.org"),
     ],
 )
 def test_another_spelling_of_a_name_or_number_is_found(query: str, content: str) -> None:
@@ -318,6 +323,18 @@ def test_another_spelling_of_a_name_or_number_is_found(query: str, content: str)
 
 def test_stop_words_in_capitals_are_kept_only_where_they_are_names() -> None:
     assert analyse("IT is NOT for US, it is for us") == ["it", "us"]
+
+
+@pytest.mark.parametrize("word", ["it", "us", "who", "no", "No!"])
+def test_a_query_of_one_stop_word_that_is_a_name_or_an_answer_searches_it(word: str) -> None:
+    assert query_terms(word) == [(word.strip("!").lower(),)]
+    assert word_terms(word) == []
+    assert [group[0] for group in query_terms(f"{word} kubernetes")] == ["kubernet"]
+
+
+def test_no_is_a_term_of_an_english_text_only() -> None:
+    assert analyse("She said no to the offer") == ["said", "no", "offer"]
+    assert "no" not in analyse("Ela mora no centro da cidade")
 
 
 # Emoji and symbols

@@ -142,7 +142,7 @@ def _tells(word: str) -> bool:
     """Return whether a word, of at most 64 characters, is one that a search looks up."""
     if word.isascii() and word.isalpha() and word not in _STOPS:  # fast path, same result as below
         return True
-    return bool(text.query_terms(word))
+    return bool(text.word_terms(word))
 
 
 def _beginning(word: str) -> str:

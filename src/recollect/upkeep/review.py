@@ -130,7 +130,7 @@ class _Rarity:
 
     def weigh(self, tx: Transaction, counters: Counters, words: Iterable[str]) -> None:
         """Compute the weights of words that have none yet."""
-        spelled = {word: text.query_terms(word) for word in words if word not in self._weights}
+        spelled = {word: text.word_terms(word) for word in words if word not in self._weights}
         self.learn(tx, counters, chain.from_iterable(spelled.values()))
         notes = max(counters.live, FEW)
         for word, spellings in spelled.items():
