@@ -66,6 +66,17 @@ def test_repetitions_and_updates_are_found_too(home: Home, mem: Memory, clock: F
     assert {pair.kind for pair in mem.review.list()} == {"repeats", "updates"}
 
 
+def test_a_sentence_that_is_too_long_behind_its_name_is_compared_without_it(
+    home: Home, mem: Memory, clock: FixedClock
+) -> None:
+    middle = " ".join(f"part{number}" for number in range(52))
+    mem.remember(f"The pump in the cellar drives {middle} on Tuesdays", name="a log")
+    clock.advance(DAY)
+    mem.remember("The pump in the cellar drives the valve on Fridays")
+    run = home.jobs.run("review")
+    assert (run.error, run.figures["compared"]) == (None, 2)
+
+
 @pytest.mark.parametrize(
     ("older", "newer"),
     [

@@ -171,7 +171,8 @@ class _Comparison:
             listed = (partners.get(one.other(note.id)) for pair, one in known.items() if note.id in pair)
             for other in (*self._neighbours(note, queries[note.id]), *filter(None, listed)):
                 near.setdefault(frozenset((note.id, other.id)), (note, other))
-        said = {note.statement for both in near.values() for note in both}
+        # A sentence that is too long to compare behind the name of its note is compared without it.
+        said = {one for both in near.values() for note in both for one in (note.statement, note.content)}
         self._rarity.weigh(self._tx, self._counters, {word for one in said for word in topic(one)})
         found = [_compared(note, other, known.get(pair), self._rarity.weight) for pair, (note, other) in near.items()]
         return [one for one in found if one.relation is not None or one.known is not None]
