@@ -55,6 +55,7 @@ __all__ = [
     "normalise",
     "query_terms",
     "sentences",
+    "shortened",
     "snippet",
     "terms",
     "token_weight",
@@ -532,6 +533,11 @@ def _is_shortened(block: str, start: int, end: re.Match[str]) -> bool:
 
 
 _LONG_WORD = 16
+
+
+def shortened(text: str, length: int) -> str:
+    """Return a text of at most `length` characters; one that was cut ends with an ellipsis."""
+    return text if len(text) <= length else f"{text[: length - 1].rstrip()}…"
 
 
 def snippet(text: str, query: str, width: int = 120, before: int = 30) -> str:

@@ -48,6 +48,18 @@ def test_the_list_of_changes_continues_on_further_pages(server: Server, visit: V
     expect(page.get_by_role("link", name="Show earlier changes")).to_have_count(0)
 
 
+def test_a_memory_of_conversations_only_is_not_called_empty(server: Server, visit: Visit) -> None:
+    server.home.agent("default").conversations.start(chat_id="The dishwasher").user("Why does the dishwasher leak?")
+    page = visit(server, "#/overview")
+    page.get_by_role("link", name="Conversations: 1").click()
+    expect(page.locator(".entry-row")).to_contain_text("Why does the dishwasher leak?")
+    page.goto(f"{server.url}/#/memory")
+    expect(page.get_by_text("There are no notes yet.")).to_be_visible()
+    page.get_by_label("Search the memory").fill("dishwasher")
+    page.get_by_role("link", name="Search the conversations").click()
+    expect(page.locator(".entry-row mark").first).to_have_text("dishwasher")
+
+
 def test_the_bare_address_shows_the_overview_and_each_number_leads_to_its_items(server: Server, visit: Visit) -> None:
     fill(server)
     page = visit(server, "")

@@ -25,6 +25,21 @@ def test_an_empty_memory_has_an_overview(home: Home, clock: FixedClock) -> None:
     assert found.changes.since == clock.now() - DAY
 
 
+def test_conversations_are_counted_of_the_agent_alone(home: Home) -> None:
+    ana, bob = home.agent("ana"), home.agent("bob")
+    ana.conversations.start().archive()
+    ana.conversations.start()
+    bob.conversations.start()
+    assert (ana.overview().conversations, bob.overview().conversations) == (2, 1)
+
+
+def test_a_label_that_is_cut_ends_with_an_ellipsis(home: Home) -> None:
+    ana = home.agent("ana")
+    ana.remember("harbour " * 12)
+    (change,) = ana.changed_since(0).items
+    assert change.label == "harbour " * 9 + "harbour…"
+
+
 def test_what_changed_is_the_net_difference_of_each_entry(home: Home, clock: FixedClock) -> None:
     ana = home.agent("ana")
     ana.remember("We deploy on Tuesdays", name="deploy day")

@@ -19,6 +19,7 @@ from recollect.model.overview import COUNTED, NetChange, NetChanges, Outcome
 from recollect.storage import entries
 from recollect.storage.counters import Counters
 from recollect.storage.database import Transaction
+from recollect.text import shortened
 
 __all__ = ["AUTOMATIC", "net_changes"]
 
@@ -158,7 +159,7 @@ def _differences(
         if outcome is Outcome.CHANGED and not before and not after:
             continue
         last = revisions[0]
-        label = known.get("name") or " ".join(str(known.get("content", "")).split())[:LABEL_LENGTH]
+        label = known.get("name") or shortened(" ".join(str(known.get("content", "")).split()), LABEL_LENGTH)
         found.append(
             NetChange(
                 entry_id=entry_id,

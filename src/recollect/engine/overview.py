@@ -49,10 +49,12 @@ def overview(stores: Sequence[Store], shared: Store, now: int, *, since: int, sh
                 missing += _number(tx, "overview.vectors_missing")
     with stores[0].read() as tx:
         due = _number(tx, "overview.due", now=now)
+        conversations = _number(tx, "overview.conversations")
     last_upkeep_at, failing = _upkeep(shared)
     return Overview(
         at=now,
         entries=total,
+        conversations=conversations,
         changes=net_changes.net_changes(stores, since, limit=SHOWN),
         due=due,
         reminders=tuple(reminders.listed(stores[0], include_delivered=False, limit=SHOWN)),

@@ -79,6 +79,8 @@ class Overview:
     at: int
     entries: int
     """All entries, with those that no longer hold and pieces of transcripts."""
+    conversations: int
+    """All conversations, archived ones included."""
     changes: NetChanges
     due: int
     """Reminders that are due and not delivered."""

@@ -6,6 +6,7 @@ from recollect.model.timeline import TimelineItem
 from recollect.storage import history
 from recollect.storage.database import Row, Transaction
 from recollect.storage.entries import CHUNK
+from recollect.text import shortened
 
 __all__ = ["conversations", "counts", "extent", "notes"]
 
@@ -50,7 +51,7 @@ def _note(row: Row, name: str | None) -> TimelineItem:
 
 
 def _title(lines: Iterable[str]) -> str:
-    return next((line for line in (one.strip("#>*- \t")[:TITLE] for one in lines) if line), "")
+    return shortened(next(filter(None, (line.strip("#>*- \t") for line in lines)), ""), TITLE)
 
 
 def conversations(tx: Transaction, since: int, until: int, limit: int) -> list[TimelineItem]:

@@ -14,6 +14,7 @@ from itertools import pairwise
 from recollect.engine.agent_store import Store
 from recollect.model.note_graph import NoteEdge, NoteGraph, NoteNode
 from recollect.storage.database import Row, Transaction
+from recollect.text import shortened
 from recollect.vault.links import targets
 
 __all__ = ["MAX_NOTES", "of_stores"]
@@ -65,8 +66,8 @@ def _read(tx: Transaction, limit: int, found: _NotesRead) -> None:
 
 def _node(row: Row, name: str | None) -> NoteNode:
     entry_id, content, at, category, successor, closed, *_ = row
-    lines = (line.strip("#>*- \t")[:TITLE_LENGTH] for line in content[:1_000].splitlines())
-    title = name or next(filter(None, lines), "")
+    lines = (line.strip("#>*- \t") for line in content[:1_000].splitlines())
+    title = name or shortened(next(filter(None, lines), ""), TITLE_LENGTH)
     return NoteNode(id=entry_id, title=title, category=category, at=at, past=bool(successor or closed))
 
 

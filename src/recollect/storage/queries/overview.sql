@@ -5,6 +5,9 @@ SELECT count(*) FROM (
     SELECT 1 FROM reminders WHERE agent = :agent AND delivered_at IS NULL AND due_at <= :now LIMIT :limit
 ) AS found
 
+-- name: conversations
+SELECT count(*) FROM (SELECT 1 FROM conversations WHERE agent = :agent LIMIT :limit) AS found
+
 -- name: open_pairs
 SELECT count(*) FROM (
     SELECT 1 FROM reviews

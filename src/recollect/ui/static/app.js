@@ -249,7 +249,7 @@ function mark() {
     link.href = href([link.dataset.view]);
     if (link.dataset.view === name) {
       link.setAttribute("aria-current", "page");
-      link.scrollIntoView({ block: "nearest", inline: "nearest" }); // on a phone the views scroll
+      link.scrollIntoView({ block: "nearest", inline: "center" }); // on a phone the views scroll
     } else link.removeAttribute("aria-current");
   }
 }

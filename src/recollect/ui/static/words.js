@@ -63,8 +63,8 @@ export function excerpt(text, wanted, width = 240) {
   for (const found of wanted.length ? flat.matchAll(WORD) : []) {
     if (meant(found[0], wanted)) { at = found.index; break; }
   }
-  const start = at > width / 2 ? Math.max(0, flat.lastIndexOf(" ", at - 40)) : 0;
-  return (start ? "… " : "") + flat.slice(start, between(flat, start + width)).trim();
+  const start = at > width / 2 ? Math.max(0, flat.lastIndexOf(" ", at - 40)) : 0, end = between(flat, start + width);
+  return (start ? "… " : "") + flat.slice(start, end).trim() + (end < flat.length ? "…" : "");
 }
 
 // Differences

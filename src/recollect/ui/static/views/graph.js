@@ -10,6 +10,7 @@ const COLOURS = ["ground", "surface", "text", "soft", "edge", "strong-line", "ac
 const ARROWS = { ArrowRight: 0, ArrowDown: Math.PI / 2, ArrowLeft: Math.PI, ArrowUp: -Math.PI / 2 };
 const NEIGHBOURS = 12; // of the selected note that are listed below the picture
 const LISTED = 100; // rows of the list that are added at a time
+const TITLE = 28; // characters of a title
 const LABELLED = 14; // pixels between neighbours from which on every node in view has its title
 const NEAR = 14; // pixels around a node that select it
 
@@ -254,7 +255,7 @@ export class GraphView {
   }
 
   #draw() {
-    this.picture.hidden = this.#list;
+    this.picture.hidden = this.#list || !this.#nodes.length && Boolean(this.#loaded);
     this.rows.hidden = !this.#list;
     if (this.#list) return this.#drawList();
     const { canvas } = this, ratio = devicePixelRatio || 1, width = canvas.clientWidth, height = canvas.clientHeight;
@@ -310,7 +311,7 @@ export class GraphView {
       pen.stroke();
       named.push(node);
     }
-    this.#drawTitles(pen, at, colours, size, named);
+    this.#drawTitles(pen, at, colours, size, named, width);
     if (this.#selected < 0) return;
     const [left, top] = at(this.#selected);
     pen.beginPath();
@@ -321,14 +322,16 @@ export class GraphView {
   }
 
   /** Write titles where there is room: of the selected note and its neighbours first, then of the most connected ones. */
-  #drawTitles(pen, at, colours, size, inView) {
+  #drawTitles(pen, at, colours, size, inView, width) {
     const first = this.#selected < 0 ? [] : [this.#selected, ...this.#around[this.#selected].slice(0, NEIGHBOURS).map(([other]) => other)];
     const order = [...new Set([...first, ...inView.reverse().slice(0, 400)])], taken = [];
     pen.font = getComputedStyle(this.canvas).font;
     pen.lineWidth = 3;
     pen.strokeStyle = colours.ground;
     for (const node of order) {
-      const [left, top] = at(node), text = this.#nodes[node].title.slice(0, 28), box = [left + size(node) + 3, top - LABELLED / 2, pen.measureText(text).width + 6, LABELLED];
+      const [left, top] = at(node), { title } = this.#nodes[node], text = title.length > TITLE ? `${title.slice(0, TITLE - 1)}…` : title;
+      const wide = pen.measureText(text).width + 6, after = left + size(node) + 3, before = after + wide > width && left - size(node) - wide > 0;
+      const box = [before ? left - size(node) - wide : after, top - LABELLED / 2, wide, LABELLED];
       if (taken.some(([x, y, wide, tall]) => box[0] < x + wide && x < box[0] + box[2] && box[1] < y + tall && y < box[1] + box[3])) continue;
       taken.push(box);
       pen.strokeText(text, box[0], top + 4);

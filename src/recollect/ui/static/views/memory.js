@@ -308,6 +308,7 @@ export class MemoryView {
       const notes = found && this.#notesWanted() ? await this.#workingNotes() : [];
       if (found === undefined || q !== this.#query) return false;
       this.pieces = !found.items.length && !q.in && this.#folded() && Boolean(page(await get("/v1/entries", { limit: 1, include_past: q.past && true }).catch(() => null)).items.length);
+      this.talks = !found.items.length && !q.in && Boolean(page(await get("/v1/conversations", { limit: 1, include_archived: true }).catch(() => null)).items.length);
       this.#cursor = found.next;
       const items = [...notes, ...found.items], held = this.side.contains(document.activeElement);
       this.list.set(items, { ended: !found.next, keep });
@@ -455,15 +456,16 @@ export class MemoryView {
     const narrowed = FILTERS.some((key) => q[key]);
     this.list.node.hidden = none;
     this.side.querySelector(".nothing")?.remove();
-    this.empty = none && !narrowed && !this.pieces;
+    this.empty = none && !narrowed && !this.pieces && !this.talks;
     this.#whole(this.empty && !this.#open);
     const words = t(q.in === "trash" ? "memory.count.trash" : q.q ? "memory.count.results" : "memory.count.entries", { count });
     const limited = q.q && !q.in && count >= MOST ? t("memory.count.best", { words }) : ended ? words : t("memory.count.more", { words });
     this.count.textContent = none ? "" : this.#notesWanted() && this.someNotes ? t("memory.count.notes", { words: limited, number: PAGE }) : limited;
     if (none && !this.empty) {
-      this.side.append(h("div", { class: "nothing empty", role: "status" }, q.in === "trash" ? this.#noTrash() : h("p", {}, q.q ? t("memory.nothingFor", { query: q.q }) : t("memory.nothing")),
+      this.side.append(h("div", { class: "nothing empty", role: "status" }, q.in === "trash" ? this.#noTrash() : h("p", {}, q.q ? t("memory.nothingFor", { query: q.q }) : t(narrowed ? "memory.nothing" : "memory.noEntries")),
         !q.in && FILTERS.some((key) => key !== "q" && q[key]) && h("p", { class: "hint" }, t("memory.filterHint")),
-        this.pieces && [!q.q && h("p", { class: "hint" }, t("memory.onlyPieces")), button(t(q.q ? "memory.searchPieces" : "memory.showPieces"), () => this.#choose({ kind: "all" }))]));
+        this.pieces && [!q.q && h("p", { class: "hint" }, t("memory.onlyPieces")), button(t(q.q ? "memory.searchPieces" : "memory.showPieces"), () => this.#choose({ kind: "all" }))],
+        this.talks && h("p", {}, h("a", { href: href(["conversations"], { q: q.q }) }, t(q.q ? "memory.searchConversations" : "memory.showConversations")))));
     }
   }
 

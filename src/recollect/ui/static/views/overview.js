@@ -1,6 +1,6 @@
 // Overview: what changed, what is due, what waits for review, health and use. Every number links to a view of exactly these items.
 
-import { get, latest, may, page, who } from "../api.js";
+import { get, latest, may, who } from "../api.js";
 import { failed, h, keepFocus, set, time, waiting } from "../dom.js";
 import { bars } from "../pictures.js";
 import { go, href } from "../route.js";
@@ -52,7 +52,7 @@ export class OverviewView {
       const found = await this.#newest((signal) => (list ? get("/v1/changes/since", { since: iso(since), outcome: query.outcome, before: query.before, limit: COUNTED }, signal)
         : get("/v1/overview", { since: iso(since), utc_offset: -new Date().getTimezoneOffset() }, signal)));
       if (!found) return;
-      const empty = !list && !found.entries && !found.reminders.length && !page(await get("/v1/conversations", { limit: 1, include_archived: true })).items.length;
+      const empty = !list && !found.entries && !found.reminders.length && !found.conversations;
       this.#others = list ? [] : await otherMemories().catch(() => this.#others);
       const shown = JSON.stringify({ ...found, at: 0, empty, others: this.#others.map((one) => one.textContent) });
       if (shown === this.#shown) return; // a control that the user is about to press must not be replaced
@@ -78,7 +78,8 @@ function overview(found) {
       tile(t("overview.added"), number(since.added), all("added")), ...["changed", "forgotten"].map((one) => tile(t(`overview.${one}`), atLeast(since, one), all(one))),
       tile(t("overview.due"), counted(found.due), href(["reminders"], { due: "1" }), found.due > 0 && "calls"),
       tile(t("overview.review"), counted(found.review), href(["review"]), found.review > 0 && "calls"),
-      tile(t("overview.entries"), number(found.entries), href(["memory"], { kind: "all", past: "1" }))),
+      tile(t("overview.entries"), number(found.entries), href(["memory"], { kind: "all", past: "1" })),
+      tile(t("nav.conversations"), counted(found.conversations), href(["conversations"]))),
     h("section", { class: "card", "aria-label": t("overview.since") }, h("h2", {}, t("overview.since"), h("span", { class: "size" }, moment(since.since))),
       since.items.length ? h("ol", { class: "net" }, since.items.map(change)) : h("p", { class: "hint" }, t("overview.nothingChanged")),
       more > 0 && h("p", { class: "more" }, h("a", { href: all() }, since.complete ? t("overview.allChanges", { count: more + since.items.length }) : t("common.more")))),

@@ -15,6 +15,7 @@ const LAST = 253_402_300_799_999; // end of the year 9999, the last time that th
 const PAUSE = 90; // milliseconds without a movement, after which data is requested
 const ROW = 26, TOP = 30, AXIS = 26, CHART = 220;
 const SHORT = 22; // characters of a title
+const LETTER = 6.8; // pixels of a character of a title, on average
 const TICKS = [["hour", 1], ["hour", 3], ["hour", 6], ["hour", 12], ["day", 1], ["day", 7], ["month", 1], ["month", 3], ["year", 1], ["year", 2], ["year", 5], ["year", 10], ["year", 50]];
 const LENGTHS = { hour: HOUR, day: DAY, month: 30.4 * DAY, year: YEAR };
 const FORMATS = { hour: { hour: "2-digit", minute: "2-digit" }, day: { day: "numeric", month: "short" }, month: { month: "short", year: "numeric" }, year: { year: "numeric" } };
@@ -136,7 +137,7 @@ export class TimelineView {
     const [since, until] = this.#span;
     this.count.textContent = data.first === null ? t("timeline.empty")
       : t("timeline.count", { notes: t("timeline.notes", { count: notes }), conversations: t("conversations.count", { count: talks }), from: moment(since), to: moment(until) });
-    this.chart.hidden = this.#table;
+    this.chart.hidden = this.#table || data.first === null;
     this.rows.hidden = !this.#table;
     if (this.#table) return void set(this.rows, data.items ? this.#items(data.items) : this.#buckets(data.buckets, data.width));
     const width = this.#width(), x = (at) => (at - since) / (until - since) * width;
@@ -167,12 +168,12 @@ export class TimelineView {
 
 const address = (item) => href([item.kind === "entry" ? "memory" : "conversations", item.id]);
 const titled = (item) => item.title || t("conversations.noMessage");
-const shortened = (item) => (titled(item).length > SHORT ? `${titled(item).slice(0, SHORT - 1)}…` : titled(item));
+const shortened = (item, most = SHORT) => (titled(item).length > most ? `${titled(item).slice(0, most - 1)}…` : titled(item));
 
-/** Return the span of all data with a margin. */
+/** Return the span of all data with a margin: at least a day, which ends with the data. */
 function around({ since, until }) {
   const length = Math.max(DAY, until - since), margin = length * 0.04;
-  return [Math.max(0, since - margin), since + length + margin];
+  return [Math.max(0, until - length - margin), until + margin];
 }
 
 /** Return the ticks of the axis as [at, text]: at most one per 90 pixels, at full hours, days, months or years. */
@@ -213,22 +214,23 @@ function bars({ buckets, width }, x, into) {
 function placed(items, x, width) {
   const ends = [], places = new Map();
   for (const item of items) {
-    const start = x(item.since ?? item.at), end = item.until ? x(item.until) : start, text = shortened(item).length * 6.8 + 14;
-    if (Math.max(end, start + text) < 0 || Math.min(start, x(item.at)) > width) continue;
-    const left = Math.max(6, start), before = left + text > width && left > text; // the title is before the mark if there is no room after it
+    const start = x(item.since ?? item.at), end = item.until ? x(item.until) : start, long = shortened(item).length * LETTER + 14;
+    if (Math.max(end, start + long) < 0 || Math.min(start, x(item.at)) > width) continue;
+    const left = Math.max(6, start), before = left + long > width && left > width - left; // the title is on the wider side if there is no room after the mark
+    const title = shortened(item, Math.max(4, Math.min(SHORT, Math.floor(((before ? left : width - left) - 14) / LETTER)))), text = title.length * LETTER + 14;
     let row = ends.findIndex((taken) => taken < (before ? left - text : left) - 8);
     if (row < 0) row = ends.push(0) - 1;
     ends[row] = Math.max(end, before ? left + 8 : left + text);
-    places.set(item.id, { item, left, text, before, right: Math.max(left, Math.min(width - 2, end)), y: TOP + row * ROW });
+    places.set(item.id, { item, left, title, text, before, right: Math.max(left, Math.min(width - 2, end)), y: TOP + row * ROW });
   }
   const steps = [...places.values()].filter(({ item }) => places.has(item.superseded_by)).map(({ item, right, y }) => {
     const next = places.get(item.superseded_by);
     return s("path", { class: "step", d: `M${right} ${y}H${Math.max(right, next.left)}V${next.y}` });
   });
-  const links = [...places.values()].map(({ item, left, right, text, before, y }) => s("a", { href: address(item), "data-id": item.id, class: `item ${item.kind} ${item.category ?? ""}${item.superseded_by ? " past" : ""}` },
+  const links = [...places.values()].map(({ item, left, right, title, text, before, y }) => s("a", { href: address(item), "data-id": item.id, class: `item ${item.kind} ${item.category ?? ""}${item.superseded_by ? " past" : ""}` },
     s("title", {}, `${titled(item)}, ${moment(item.at)}`), s("rect", { class: "focus", x: before ? left - text : left - 7, y: y - 12, width: text + 7, height: 23, rx: 6 }),
     right - left > 3 && s("rect", { class: "validity", x: left, y: y + 5, width: right - left, height: 4, rx: 2 }),
     item.kind === "entry" ? s("circle", { class: "mark", cx: left, cy: y, r: 5 }) : s("rect", { class: "mark", x: left - 5, y: y - 5, width: 10, height: 10, rx: 2 }),
-    s("text", { class: "label", x: before ? left - 10 : left + 10, y: y + 4, "text-anchor": before ? "end" : null }, shortened(item))));
+    s("text", { class: "label", x: before ? left - 10 : left + 10, y: y + 4, "text-anchor": before ? "end" : null }, title)));
   return [[steps, links], Math.max(CHART, TOP + ends.length * ROW)];
 }
