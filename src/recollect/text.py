@@ -46,10 +46,12 @@ from recollect.token_estimate import estimate_tokens, token_weight, whole_tokens
 
 __all__ = [
     "ANALYSIS_VERSION",
+    "LONG_TURN",
     "Chunk",
     "analyse",
     "chunks",
     "count",
+    "ends",
     "estimate_tokens",
     "few_marks",
     "normalise",
@@ -66,6 +68,8 @@ __all__ = [
 ANALYSIS_VERSION: int = 4
 """Stored with an index. Increment it when the same text gives other terms: an index of another version is stale."""
 
+LONG_TURN = 400_000
+"""Number of characters of a turn that are indexed and chunked: of a longer one its beginning and its end."""
 _TERM_LIMIT = 64
 _COMPOUND_LIMIT = 512  # anything longer is data (base64, a token), and its parts would only be noise
 T = TypeVar("T")
@@ -481,6 +485,13 @@ def few_marks(text: str) -> str:
         return text
     row = f"[{re.escape(marks)}]"
     return re.sub(f"({row}{{30}}){row}+", r"\1", text)
+
+
+def ends(text: str, most: int) -> str:
+    """Return a text whole if it has at most `most` characters, else its first and last ones: three quarters, a quarter."""
+    if len(text) <= most:
+        return text
+    return f"{text[: most - most // 4]}\n{text[-(most // 4) :]}"
 
 
 # A sentence ends at a mark before white space or at an East Asian mark. The look-behind tries a run of marks only once.

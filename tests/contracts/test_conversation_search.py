@@ -241,6 +241,21 @@ def test_only_what_people_and_models_say_aloud_is_found(mem: Memory) -> None:
     assert segments(store)
 
 
+def test_the_beginning_and_the_end_of_a_turn_of_megabytes_are_found(mem: Memory) -> None:
+    filler = "nothing happened at noon. " * 40_000
+    long = mem.conversations.start()
+    long.user(f"The log of Aveiro follows. {filler} Then Braga answered. {filler} It ends in Coimbra.")
+    long.assistant("I see.")
+
+    def found(word: str) -> bool:
+        return any(word in turn.event.content for turn in mem.conversations.search(word)[:1])
+
+    assert found("Aveiro")
+    assert found("Coimbra")
+    assert not found("Braga")
+    assert "The log of Aveiro" in mem.context("what follows from Aveiro?").text
+
+
 def test_whole_conversations_come_once_each_by_their_best_turn(mem: Memory) -> None:
     store = store_of(mem)
     talk(store, "the ferry to the island", "the ferry again", "ferry ferry")

@@ -8,7 +8,7 @@ import pytest
 
 from recollect import text
 from recollect.engine import context_block
-from recollect.engine.context_filling import BATCH, LEAST, ContextCandidate, UnreadTurn, ranking
+from recollect.engine.context_filling import BATCH, LEAST, ContextCandidate, UnreadTurn, passage, ranking
 from recollect.model.context import EARLIER, NOTES, TASKS, Item, Section
 
 STORE: Any = None
@@ -98,3 +98,16 @@ def test_the_tokens_of_lines_add_up_to_those_of_the_block() -> None:
         block, tokens = context_block.joined([context_block.render(one, sizes) for one in sections], answered)
         assert tokens == text.estimate_tokens(block)
     assert context_block.joined([context_block.render(Section(name=NOTES, items=()))], False) == ("", 0)
+
+
+@pytest.mark.parametrize("before", [0, 60_000])
+@pytest.mark.parametrize("after", [0, 60_000])
+def test_the_passage_of_a_turn_of_megabytes_is_the_sentence_that_was_found(before: int, after: int) -> None:
+    found = "The staging database listens on port 5433."
+    content = f"{'Nothing happened at noon. ' * before}{found} {'Nothing happened at night. ' * after}"
+
+    shown = passage(content, "which port does staging use?")
+
+    assert found in shown
+    assert len(shown) <= 600
+    assert (shown.startswith("… "), shown.endswith(" …")) == (before > 0, after > 0)

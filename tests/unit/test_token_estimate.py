@@ -2,6 +2,7 @@
 
 import pytest
 
+from recollect import token_estimate
 from recollect.text import estimate_tokens, token_weight
 
 ENGLISH_NOTE = """We decided to move the billing service to the new cluster on the second weekend of March, \
@@ -97,3 +98,13 @@ def test_the_estimate_of_a_text_is_that_of_its_words_and_of_the_white_space_beyo
     assert weight("one  two") == pytest.approx(weight("one") + weight("  ") + weight("two"))
     assert weight("one\n  two \n") == pytest.approx(weight("one") + weight("\n  ") + weight("two") + weight(" \n"))
     assert weight("  ") > weight("\n") > weight("\t") == weight(" ") == 0
+
+
+def test_the_estimate_of_a_text_of_megabytes_is_extrapolated_from_samples() -> None:
+    page = "\n".join([ENGLISH_NOTE, PYTHON, CHINESE, PORTUGUESE_CHAT])
+    for pages in (200, 2_000):
+        assert token_weight(page * pages) == pytest.approx(pages * token_weight(page), rel=0.03)
+    numbers = " ".join(f"{number:07}" for number in range(1_000_000))
+    before = len(token_estimate._TOKEN_COSTS)
+    assert token_weight(numbers) == pytest.approx(1_000_000 * token_weight("0000001"), rel=0.03)
+    assert len(token_estimate._TOKEN_COSTS) - before < 20_000  # the words that were looked at

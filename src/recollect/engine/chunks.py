@@ -82,7 +82,8 @@ _SPOKEN_BY = {EventType.USER: "User", EventType.MODEL: "Agent", EventType.TOOL: 
 
 def _line(event: Event) -> str:
     who = event.speaker or _SPOKEN_BY.get(event.type, "System")
-    return f"{who}: {' '.join(part for part in (event.content, *event.called) if part)}"
+    parts = (text.ends(part, text.LONG_TURN) for part in (event.content, *event.called) if part)
+    return f"{who}: {' '.join(parts)}"
 
 
 def split(line: str, most: int) -> list[str]:

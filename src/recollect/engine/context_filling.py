@@ -52,6 +52,8 @@ WHOLE = 600
 """Maximum length in characters of a note or turn that is included whole."""
 PASSAGE = 400
 """Maximum length in characters of the passage of a longer one."""
+COMPARED = 200_000
+"""Number of characters in which the best sentence is searched; of a longer text those around the first match."""
 MISSES = 8
 """Number of candidates that may be skipped because they are too long for the rest of the budget."""
 SENTENCE = 20
@@ -197,6 +199,11 @@ def turn_item(event: Event, query: str, outdated: Sequence[str]) -> Item:
 
 def passage(content: str, query: str) -> str:
     """Return a text whole if it is short, else the sentences around what was found, with `…` where it was cut."""
+    if len(content) > COMPARED:
+        part = text.snippet(content.strip(), query, COMPARED, COMPARED // 2)
+        shown = passage(part, query)
+        shown = shown if shown.startswith("… ") or content.lstrip().startswith(part) else f"… {shown}"
+        return shown if shown.endswith(" …") or content.rstrip().endswith(part) else f"{shown} …"
     content = " ".join(content.split()) if len(content) <= 4 * WHOLE else content.strip()
     if len(content) <= WHOLE:
         return content

@@ -26,6 +26,8 @@ __all__ = ["summarise"]
 
 SENTENCE = 400
 """Sentences are cut to this many characters; longer ones are lists, logs or data."""
+READ = 200_000
+"""Number of characters of a text that are read: of a longer one its beginning and its end."""
 EMPHASIS = 1.5
 """Factor for a sentence that states a decision or a lesson."""
 ONCE = 0.3
@@ -72,7 +74,7 @@ def summarise(texts: Sequence[str], most: int, leads: Sequence[str] = ()) -> str
 
 def _sentences(content: str, part: int, lead: int) -> list[_Sentence]:
     found = []
-    for sentence in text.sentences(CODE_BLOCK.sub("\n", content)):
+    for sentence in text.sentences(text.ends(CODE_BLOCK.sub("\n", content), READ)):
         written = sentence if len(sentence) <= SENTENCE else sentence[: SENTENCE - 1].rstrip() + "…"
         said = DECISION_KEYWORDS.search(written) or LESSON_KEYWORDS.search(written)
         worth = (EMPHASIS if said else 1.0) / math.sqrt(len(written) + SENTENCE / 10)
