@@ -3,8 +3,8 @@
 A text is split into the pieces at which tokenizers of language models split it, and each kind of piece has a cost per
 piece and per character. The costs were fitted to the counts of o200k_base over English, Portuguese, Spanish, German,
 French, Russian, Chinese, Japanese and Korean texts and seven programming languages; the mean error of each is under
-10%, where a quarter of the characters is 57% too low for Chinese and 20% for code. Of a very long text only evenly spaced
-samples are counted, so that a turn of megabytes costs no more than one of a few pages.
+10%, where a quarter of the characters is 57% too low for Chinese and 20% for code. Of a very long text only evenly
+spaced samples are counted, so that a turn of megabytes costs no more than one of a few pages.
 """
 
 import math

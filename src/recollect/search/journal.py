@@ -64,7 +64,8 @@ def document(event: Event) -> dict[str, int]:
     """Return the terms of a turn: those of its speaker and its content.
 
     Of a very long turn its beginning and end count: every process analyses the end of the journal, which is not flushed
-    yet, and a pasted log of megabytes would take seconds each time. The date is not among them: the record has it, and as words it did a little harm wherever it was measured.
+    yet, and a pasted log of megabytes would take seconds each time. The date is not among the terms: the record has it,
+    and as words it did a little harm wherever it was measured.
     """
     return text.terms(f"{event.speaker or ''}\n{text.ends(event.content, text.LONG_TURN)}")
 
