@@ -488,7 +488,7 @@ def few_marks(text: str) -> str:
 
 
 def ends(text: str, most: int) -> str:
-    """Return a text whole if it has at most `most` characters, else so many of its beginning and, a quarter, its end."""
+    """Return a text whole if it has at most `most` characters, else its beginning and, a quarter of that, its end."""
     if len(text) <= most:
         return text
     return f"{text[: most - most // 4]}\n{text[-(most // 4) :]}"
