@@ -66,7 +66,7 @@ def test_what_has_not_begun_when_the_time_is_over_is_skipped(
     monkeypatch.setattr(suites.clock, "end", 0.0)
     (found,) = suites.runs(suite, ("sqlite",), "", [])
     assert (found.suite, found.part, found.ok) == ("openai_agents", "all", False)
-    assert "it had not begun after 12 minutes" in found.skipped
+    assert "it had not started after 12 minutes" in found.skipped
 
 
 def test_a_folder_that_could_not_be_filled_is_not_taken_for_complete(suites: ModuleType, tmp_path: Path) -> None:
