@@ -9,20 +9,16 @@ from recollect.cli.entries import identified, print_entry, remember_note
 from recollect.cli.erasure import confirm_erasure, print_receipt
 from recollect.cli.invocation import Invocation
 from recollect.cli.options import (
-    AsOfOption,
-    IncludePastOption,
-    MinOriginOption,
-    SinceOption,
     Target,
     TextArgument,
-    UntilOption,
     examples,
+    filters,
     for_agent,
     note_fields,
     one_of,
 )
 from recollect.cli.output import brief, document, line, nothing_found, pairs, remark
-from recollect.model.entry import Category, Kind, Lifetime, Origin, Scope
+from recollect.model.entry import Category, Kind, Lifetime, Scope
 from recollect.model.operation import Remove
 from recollect.model.recall import UNANSWERED, Hit
 
@@ -60,6 +56,7 @@ def remember(
     )
 )
 @for_agent
+@filters
 def recall(
     call: Invocation,
     query: Annotated[str, typer.Argument(metavar="QUERY", help="Question or keywords.", show_default=False)],
@@ -81,11 +78,6 @@ def recall(
     tag: Annotated[
         list[str] | None, typer.Option("--tag", metavar="WORD", help="Only with this tag; repeat to require several.")
     ] = None,
-    since: SinceOption = None,
-    until: UntilOption = None,
-    as_of: AsOfOption = None,
-    include_past: IncludePastOption = False,
-    min_origin: MinOriginOption = Origin.EXTERNAL,
     scope: Annotated[
         list[Scope] | None, typer.Option("--scope", metavar="SCOPE", help=f"Only {one_of(Scope)}; repeatable.")
     ] = None,
@@ -95,7 +87,6 @@ def recall(
     conversation: Annotated[
         str | None, typer.Option("--conversation", metavar="ID", help="Include entries of this conversation.")
     ] = None,
-    source: Annotated[str | None, typer.Option("--source", metavar="WORD", help="Only from this source.")] = None,
     target_agent: Annotated[
         str | None,
         typer.Option("--target-agent", metavar="NAME", help="Search another agent's memory; such reads are recorded."),
@@ -122,6 +113,7 @@ def recall(
         typer.Option("--min-confidence", metavar="NUMBER", help="Nothing if an answer is less probable, from 0 to 1."),
     ] = 0.0,
     explain: Annotated[bool, typer.Option("--explain", help="Show how each score is computed.")] = False,
+    **narrowing: Any,
 ) -> None:
     """Search entries, best match first. The query has no syntax: every word counts, in any form.
 
@@ -135,15 +127,9 @@ def recall(
             category=category or None,
             kinds=kind,
             tags=tag,
-            since=since,
-            until=until,
-            as_of=as_of,
-            include_past=include_past,
-            min_origin=min_origin,
             scopes=scope,
             channel=channel,
             conversation=conversation,
-            source=source,
             target_agent=target_agent,
             lifetimes=lifetime,
             fusion=fusion,
@@ -151,14 +137,17 @@ def recall(
             fuzzy=fuzzy,
             min_confidence=min_confidence,
             explain=explain,
+            **narrowing,
         )
         from recollect.memory import conversations_have_more
 
-        filters = (category, kind, tag, source, scope, target_agent, since, until, as_of, lifetime)
+        given = [value for name, value in narrowing.items() if name not in ("include_past", "min_origin")]
         more = (
             not call.json
             and limit > 0
-            and conversations_have_more(mem, query, hits, *filters, conversation=conversation)
+            and conversations_have_more(
+                mem, query, hits, category, kind, tag, scope, target_agent, lifetime, *given, conversation=conversation
+            )
         )
     if call.json:
         document(hits)

@@ -1,5 +1,6 @@
 """Commands on named notes: the five operations, lists, history, links and the trash."""
 
+from dataclasses import replace
 from typing import Annotated, Any
 
 import typer
@@ -7,22 +8,19 @@ import typer
 from recollect.cli.entries import apply, identified, identified_in_trash, print_entry, remember_note
 from recollect.cli.invocation import Invocation
 from recollect.cli.options import (
-    AsOfOption,
     CategoryOption,
     ContextOption,
     EvidenceOption,
-    IncludePastOption,
     LimitOption,
-    MinOriginOption,
     NameArgument,
     OriginOption,
-    SinceOption,
     TagOption,
     Target,
     TextArgument,
-    UntilOption,
     WhyOption,
+    derived_fields,
     examples,
+    filters,
     for_agent,
     group,
     note_fields,
@@ -94,6 +92,7 @@ def alias(
     epilog=examples("note write 'deploy day' 'We deploy on Wednesdays now'", "note write 'deploy day' --tag ops")
 )
 @for_agent
+@derived_fields
 def write(
     call: Invocation,
     target: Target,
@@ -113,12 +112,13 @@ def write(
     no_category: Annotated[bool, typer.Option("--no-category", help="Remove its category.")] = False,
     no_context: Annotated[bool, typer.Option("--no-context", help="Remove its context.")] = False,
     origin: OriginOption = None,
+    **fields: Any,
 ) -> None:
     """Replace a note's text, or only the given fields. Earlier values stay in its history."""
     content = None if text is None else text_of(text)
     wanted, why = "" if no_category else category, "" if no_context else context
     changes = Write(target, content, tags=tag, category=wanted, context=why, importance=importance, origin=origin)
-    apply(call, "wrote", changes)
+    apply(call, "wrote", replace(changes, **fields))
 
 
 @app.command(epilog=examples("note supersede 'deploy day' 'We deploy on Wednesdays' --why 'the team asked'"))
@@ -177,13 +177,13 @@ def show(call: Invocation, target: Target) -> None:
     ),
 )
 @for_agent
+@filters
 def list_(
     call: Invocation,
     kind: Annotated[Kind, typer.Option("--kind", metavar="KIND", help=f"Kind of entries: {one_of(Kind)}.")] = Kind.NOTE,
     *,
     category: CategoryOption = None,
     scope: Annotated[Scope | None, typer.Option("--scope", metavar="SCOPE", help=f"Only {one_of(Scope)}.")] = None,
-    source: Annotated[str | None, typer.Option("--source", metavar="WORD", help="Only from this source.")] = None,
     tag: Annotated[str | None, typer.Option("--tag", metavar="WORD", help="Only with this tag.")] = None,
     lifetime: Annotated[
         Lifetime | None, typer.Option("--lifetime", metavar="LIFETIME", help=f"Only {one_of(Lifetime)}.")
@@ -192,11 +192,6 @@ def list_(
     conversation: Annotated[
         str | None, typer.Option("--conversation", metavar="ID", help="Only of this conversation.")
     ] = None,
-    since: SinceOption = None,
-    until: UntilOption = None,
-    as_of: AsOfOption = None,
-    include_past: IncludePastOption = False,
-    min_origin: MinOriginOption = Origin.EXTERNAL,
     sort: Annotated[Sort, typer.Option("--sort", metavar="FIELD", help=f"Sort by {one_of(Sort)}.")] = Sort.CREATED,
     reverse: Annotated[
         bool, typer.Option("--reverse", help="Reverse the order: oldest or lowest first, names from Z to A.")
@@ -209,6 +204,7 @@ def list_(
         str | None,
         typer.Option("--after", metavar="NAME|ID", help="Only after this note in the current order (next page)."),
     ] = None,
+    **narrowing: Any,
 ) -> None:
     """List notes, newest first. Times are dates or RFC 3339: 2026-03-16 or 2026-03-16T14:32:00Z."""
     with call.memory() as mem:
@@ -216,33 +212,29 @@ def list_(
             kind=kind,
             category=category,
             scope=scope,
-            source=source,
             tag=tag,
             lifetime=lifetime,
             channel=channel,
             conversation=conversation,
-            since=since,
-            until=until,
-            as_of=as_of,
-            include_past=include_past,
-            min_origin=min_origin,
             sort=sort,
             descending=(sort is Sort.NAME) if reverse else None,
             limit=limit,
             before=None if before is None else mem.get(identified(mem, before)),
             after=None if after is None else mem.get(identified(mem, after)),
+            **narrowing,
         )
-    narrowed = any((category, scope, source, tag, lifetime, channel, conversation, since, until, as_of, before, after))
-    narrowed = narrowed or min_origin is not Origin.EXTERNAL
+    past = narrowing.pop("include_past") or narrowing["as_of"] is not None
+    least_trusted = narrowing.pop("min_origin") is Origin.EXTERNAL
+    narrowed = any((category, scope, tag, lifetime, channel, conversation, before, after, *narrowing.values()))
     if call.json:
         document(found)
     elif found:
         header = ("id", "date", "since", "until", "state", "category", "name", "text")
-        table(header, [_row(entry, past=include_past or as_of is not None) for entry in found])
+        table(header, [_row(entry, past=past) for entry in found])
         if len(found) == limit:
             way = "after" if reverse or sort is not Sort.CREATED else "before"
             remark(f"there may be more; next page: --{way} {found[-1].id}")
-    elif kind is Kind.NOTE and not narrowed and limit:
+    elif kind is Kind.NOTE and least_trusted and not narrowed and limit:
         remark("no notes yet; add one with: recollect remember 'We deploy on Tuesdays'")
     else:
         remark("no entries match", limit=limit)

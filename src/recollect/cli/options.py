@@ -5,7 +5,8 @@ Home, workspace, agent and JSON output may stand before or after the command; af
 
 import inspect
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import fields
 from enum import StrEnum
 from functools import wraps
 from typing import Annotated, Any, Concatenate, ParamSpec
@@ -15,7 +16,8 @@ import typer
 from recollect.cli.invocation import Invocation
 from recollect.cli.output import SHORT_ID
 from recollect.errors import Invalid
-from recollect.model.entry import Category, Lifetime, Origin, Scope
+from recollect.model.entry import Category, Entry, Lifetime, Origin, Scope
+from recollect.model.fields import Fraction, Limits, OneLine, Time
 
 __all__ = [
     "AgentOption",
@@ -43,11 +45,11 @@ __all__ = [
     "Target",
     "TextArgument",
     "UntilOption",
-    "ValidFromOption",
-    "ValidUntilOption",
     "WhyOption",
     "WorkspaceOption",
+    "derived_fields",
     "examples",
+    "filters",
     "for_agent",
     "for_home",
     "group",
@@ -133,12 +135,6 @@ LifetimeOption = Annotated[
 AtOption = Annotated[
     str | None, typer.Option("--at", metavar="TIME", help="Creation time, such as 2026-03-16T14:32:00Z. [default: now]")
 ]
-ValidFromOption = Annotated[
-    str | None, typer.Option("--valid-from", metavar="TIME", help="Time from which it holds. [default: no limit]")
-]
-ValidUntilOption = Annotated[
-    str | None, typer.Option("--valid-until", metavar="TIME", help="Time until which it holds. [default: no limit]")
-]
 OriginOption = Annotated[
     Origin | None,
     typer.Option("--origin", metavar="ORIGIN", help=f"Who stated it: {one_of(Origin)}. [default: from the source]"),
@@ -160,11 +156,26 @@ MinOriginOption = Annotated[
     Origin,
     typer.Option("--min-origin", metavar="ORIGIN", help=f"Least trusted origin to include: {one_of(Origin)}."),
 ]
+SourceFilter = Annotated[str | None, typer.Option("--source", metavar="WORD", help="Only from this source.")]
 SinceOption = Annotated[str | None, typer.Option("--since", metavar="TIME", help="Earliest time, inclusive.")]
 LimitOption = Annotated[int, typer.Option("--limit", metavar="NUMBER", help="Maximum number of results.")]
 UntilOption = Annotated[str | None, typer.Option("--until", metavar="TIME", help="Latest time, exclusive.")]
 
 
+def _derived(name: str, limits: Limits, help_text: str) -> Any:
+    """Return the option of a field of an entry that is a single value."""
+    kind, metavar = (float, "NUMBER") if isinstance(limits, Fraction) else (str, _METAVARS.get(type(limits), "TEXT"))
+    option = typer.Option(f"--{name.replace('_', '-')}", metavar=metavar, help=help_text)
+    return Annotated[kind | None, option]
+
+
+_METAVARS: Mapping[type, str] = {Time: "TIME", OneLine: "WORD"}
+_DERIVED: dict[str, tuple[Any, Any]] = {
+    one.name: (_derived(one.name, one.metadata["limits"], one.metadata["option"]), None)
+    for one in fields(Entry)
+    if "option" in one.metadata
+}
+"""The options of fields of which the entry describes the option, with their default values."""
 _NOTE_FIELDS: dict[str, tuple[Any, Any]] = {
     "tag": (TagOption, None),
     "category": (CategoryOption, None),
@@ -176,12 +187,20 @@ _NOTE_FIELDS: dict[str, tuple[Any, Any]] = {
     "source": (SourceOption, "agent"),
     "lifetime": (LifetimeOption, None),
     "at": (AtOption, None),
-    "valid_from": (ValidFromOption, None),
-    "valid_until": (ValidUntilOption, None),
+    **_DERIVED,
     "origin": (OriginOption, None),
     "evidence": (EvidenceOption, None),
     "supersedes": (SupersedesOption, None),
 }
+_FILTERS: dict[str, tuple[Any, Any]] = {
+    "source": (SourceFilter, None),
+    "since": (SinceOption, None),
+    "until": (UntilOption, None),
+    "as_of": (AsOfOption, None),
+    "include_past": (IncludePastOption, False),
+    "min_origin": (MinOriginOption, Origin.EXTERNAL),
+}
+"""The options of filters that `recall` and `note list` share, with their default values."""
 
 
 def for_agent(function: Callable[Concatenate[Invocation, P], None]) -> Callable[..., None]:
@@ -221,11 +240,34 @@ def note_fields(function: Callable[..., None]) -> Callable[..., None]:
     def command(*args: Any, tag: list[str] | None, evidence: list[str] | None, **given: Any) -> None:
         function(*args, tags=tag or (), evidence=evidence or (), **given)
 
+    return _with(_NOTE_FIELDS, function, command)
+
+
+def derived_fields(function: Callable[..., None]) -> Callable[..., None]:
+    """Decorate a command that changes a note: adds the options that the fields describe, passed as arguments."""
+    return _with(_DERIVED, function)
+
+
+def filters(function: Callable[..., None]) -> Callable[..., None]:
+    """Decorate a command that finds entries: adds the options of the filters, passed as arguments of `recall`."""
+    return _with(_FILTERS, function)
+
+
+def _with(
+    options: Mapping[str, tuple[Any, Any]], function: Callable[..., None], command: Callable[..., None] | None = None
+) -> Callable[..., None]:
+    """Return a command, by default one that calls the function, with these options in place of its last parameter."""
+
+    @wraps(function)
+    def passing(*args: Any, **given: Any) -> None:
+        function(*args, **given)
+
+    made = passing if command is None else command
     kind = inspect.Parameter.KEYWORD_ONLY
     *own, _ = inspect.signature(function).parameters.values()
-    fields = [inspect.Parameter(n, kind, annotation=a, default=d) for n, (a, d) in _NOTE_FIELDS.items()]
-    command.__signature__ = inspect.Signature([*own, *fields])  # type: ignore[attr-defined]
-    return command
+    more = [inspect.Parameter(n, kind, annotation=a, default=d) for n, (a, d) in options.items()]
+    made.__signature__ = inspect.Signature([*own, *more])  # type: ignore[attr-defined]
+    return made
 
 
 def group(help_text: str) -> typer.Typer:

@@ -1,5 +1,6 @@
 """The tools for entries: memory, memory_query, memory_upsert, memory_note and memory_context."""
 
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal, NotRequired
 
 from mcp.server.mcpserver.tools.base import Tool
@@ -23,7 +24,6 @@ from recollect.mcp.schemas import (
     LifetimeName,
     Line,
     LongText,
-    NewNote,
     NoteView,
     OriginName,
     PairView,
@@ -38,7 +38,7 @@ from recollect.mcp.schemas import (
 )
 from recollect.mcp.tool import Actions, checked, tool
 from recollect.memory import Memory, conversations_have_more
-from recollect.model.entry import Entry, Scope
+from recollect.model.entry import Entry
 from recollect.model.operation import Alias, Remove, Rename, Write
 from recollect.model.recall import UNANSWERED
 
@@ -192,7 +192,7 @@ def memory(
     Examples: {"action": "recall", "query": "when do we deploy?"} {"action": "remember", "content": "We deploy on
     Tuesdays.", "category": "decisions"}
     """
-    new: NewNote = {
+    new: dict[str, Any] = {
         "name": name,
         "category": category,
         "tags": tags,
@@ -229,29 +229,16 @@ def memory(
     return found
 
 
-def _add(content: str, new: NewNote) -> Entry:
+def _add(content: str, new: Mapping[str, Any]) -> Entry:
     """Store a note. A hand-off belongs to the conversation of the session, so that ending it writes no second one."""
     mem = request_context().writing()
-    conversation = new["conversation"]
-    if new["scope"] == "conversation":
-        conversation = request_context().conversation(conversation, begin=True).id
-    elif new["category"] == "handoffs":
-        conversation = conversation or request_context().current()
-    return mem.remember(
-        content,
-        name=new["name"],
-        tags=new["tags"] or (),
-        context=new["context"],
-        category=new["category"],
-        scope=new["scope"] or Scope.WORKSPACE,
-        channel=new["channel"],
-        conversation=conversation,
-        importance=0.5 if new["importance"] is None else new["importance"],
-        lifetime=new["lifetime"],
-        valid_from=new["valid_from"],
-        valid_until=new["valid_until"],
-        origin=new["origin"],
-    )
+    given = {name: value for name, value in new.items() if value is not None}
+    conversation = given.get("conversation")
+    if given.get("scope") == "conversation":
+        given["conversation"] = request_context().conversation(conversation, begin=True).id
+    elif given.get("category") == "handoffs":
+        given["conversation"] = conversation or request_context().current()
+    return mem.remember(content, **given)
 
 
 def memory_query(

@@ -1,14 +1,15 @@
 """Types of the tools' arguments and results, from which their schemas are derived. No result contains a score."""
 
 from collections.abc import Sequence
-from typing import Annotated, Any, Literal, NotRequired, cast
+from dataclasses import fields
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NotRequired, cast, get_args, get_origin, get_type_hints
 
 from pydantic import ConfigDict, Field, with_config
 from typing_extensions import TypedDict
 
 from recollect.clock import iso
 from recollect.model.entry import Entry
-from recollect.model.fields import LINE_LENGTH, Text, Words, limits_of
+from recollect.model.fields import LINE_LENGTH, Text, Words, limits_of, nullable
 from recollect.model.history import ConversationInfo, Event
 from recollect.model.operation import Revision
 from recollect.model.recall import Hit
@@ -31,7 +32,6 @@ __all__ = [
     "Line",
     "LongText",
     "MessageInput",
-    "NewNote",
     "NoteView",
     "OriginName",
     "PairView",
@@ -71,23 +71,6 @@ Importance = Annotated[float, Field(ge=0, le=1)]
 ToolLimit = Annotated[int, Field(ge=1, le=100)]
 
 
-class NewNote(TypedDict):
-    """The arguments for a new note, None where the caller gave none."""
-
-    name: str | None
-    category: str | None
-    tags: list[str] | None
-    context: str | None
-    scope: str | None
-    channel: str | None
-    conversation: str | None
-    importance: float | None
-    lifetime: str | None
-    valid_from: str | None
-    valid_until: str | None
-    origin: str | None
-
-
 @with_config(STRICT)
 class MessageInput(TypedDict):
     """Something that was said in a conversation."""
@@ -114,29 +97,34 @@ class HitView(TypedDict):
     similar: NotRequired[Annotated[list[str], Field(description="Ids of near but different ones that are not shown.")]]
 
 
-@with_config(STRICT)
-class NoteView(TypedDict):
-    """An entry with everything that is known about it."""
+_FIRST = (
+    "id name aliases content tags context kind category scope lifetime importance source origin created_at updated_at"
+)
+_INTERNAL = (
+    "seq concept_tags conversation_id channel_id first_event last_event accessed_at access_count content_hash "
+    "validity_inferred evidence vault_id front_matter"
+)
+_VIEWED = (*_FIRST.split(), *(one.name for one in fields(Entry) if one.name not in f"{_FIRST} {_INTERNAL}".split()))
+"""The fields of an entry that a model sees, in their order."""
+_OPTIONAL = {*nullable(Entry), "aliases"}
+"""Fields that are left out if they are empty."""
+_HINTS = get_type_hints(Entry)
+_TIMES = {name for name in _VIEWED if int in (_HINTS[name], *get_args(_HINTS[name]))}
+"""Whole numbers, all of which are times."""
 
-    id: str
-    name: NotRequired[str]
-    aliases: NotRequired[list[str]]
-    content: str
-    tags: list[str]
-    context: NotRequired[str]
-    kind: str
-    category: NotRequired[str]
-    scope: str
-    lifetime: str
-    importance: float
-    source: str
-    origin: str
-    created_at: str
-    updated_at: str
-    valid_from: NotRequired[str]
-    valid_until: NotRequired[str]
-    superseded_by: NotRequired[str]
-    closed_at: NotRequired[str]
+
+def _viewed_type(name: str) -> Any:
+    """Return the type in which a model sees a field of an entry; times and members of an enumeration are text."""
+    hint = _HINTS[name]
+    seen: Any = list[str] if get_origin(hint) is tuple else hint if hint in (float, bool) else str
+    return NotRequired[seen] if name in _OPTIONAL else seen
+
+
+if TYPE_CHECKING:
+    NoteView = dict[str, Any]
+else:
+    NoteView = with_config(STRICT)(TypedDict("NoteView", {name: _viewed_type(name) for name in _VIEWED}))
+    NoteView.__doc__ = "An entry with everything that is known about it."
 
 
 @with_config(STRICT)
@@ -250,40 +238,12 @@ def pair_view(pair: ReviewPair) -> PairView:
 
 def note_view(entry: Entry) -> NoteView:
     """Convert an entry."""
-    made: NoteView = {
-        "id": entry.id,
-        "content": entry.content,
-        "tags": [*entry.tags],
-        "kind": str(entry.kind),
-        "scope": str(entry.scope),
-        "lifetime": str(entry.lifetime),
-        "importance": entry.importance,
-        "source": entry.source,
-        "origin": str(entry.origin),
-        "created_at": iso(entry.created_at),
-        "updated_at": iso(entry.updated_at),
-    }
-    if entry.name:
-        made["name"] = entry.name
-    if entry.aliases:
-        made["aliases"] = [*entry.aliases]
-    if entry.context:
-        made["context"] = entry.context
-    if entry.category:
-        made["category"] = str(entry.category)
-    return _dated(made, entry)
-
-
-def _dated(made: NoteView, entry: Entry) -> NoteView:
-    """Add when the entry holds, and what replaced it."""
-    if entry.valid_from is not None:
-        made["valid_from"] = iso(entry.valid_from)
-    if entry.valid_until is not None:
-        made["valid_until"] = iso(entry.valid_until)
-    if entry.superseded_by is not None:
-        made["superseded_by"] = entry.superseded_by
-    if entry.closed_at is not None:
-        made["closed_at"] = iso(entry.closed_at)
+    made: NoteView = {}
+    for name in _VIEWED:
+        value = getattr(entry, name)
+        if name in _OPTIONAL and value in (None, "", ()):
+            continue
+        made[name] = iso(value) if name in _TIMES else [*value] if isinstance(value, tuple) else value
     return made
 
 

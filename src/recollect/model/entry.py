@@ -112,10 +112,13 @@ class SetBy(StrEnum):
 
 
 def _about(
-    limits: Limits | None = None, *, set_by: SetBy = SetBy.OPERATION, column: bool = True
+    limits: Limits | None = None, *, set_by: SetBy = SetBy.OPERATION, column: bool = True, option: str | None = None
 ) -> Mapping[str, object]:
-    """Describe a field: what it accepts, who changes it, and whether it is a column of the table `entries`."""
-    return {"set_by": set_by, "column": column} | ({} if limits is None else {"limits": limits})
+    """Describe a field: what it accepts, who changes it, whether it is a column of the table `entries`, and the help of
+    its option on the command line, if that follows from this description.
+    """
+    about = {"set_by": set_by, "column": column, "limits": limits, "option": option}
+    return {name: value for name, value in about.items() if value is not None}
 
 
 TAGS = Words(64, 64, example="ops")
@@ -154,8 +157,12 @@ class Entry:
     accessed_at: int | None = field(default=None, metadata=_UPKEEP)
     access_count: int = field(default=0, metadata=_UPKEEP)
     content_hash: str = field(default="", repr=False, metadata=_STORAGE)
-    valid_from: int | None = field(default=None, metadata=_about(Time()))
-    valid_until: int | None = field(default=None, metadata=_about(Time()))
+    valid_from: int | None = field(
+        default=None, metadata=_about(Time(), option="Time from which it holds. [default: no limit]")
+    )
+    valid_until: int | None = field(
+        default=None, metadata=_about(Time(), option="Time until which it holds. [default: no limit]")
+    )
     validity_inferred: bool = field(default=False, metadata=_about())
     """Whether the validity was read from the text."""
     superseded_by: str | None = field(default=None, metadata=_about())
