@@ -89,7 +89,8 @@ def _recalled(
 ) -> dict[Share, list[tuple[Store, Hit]]]:
     hits: dict[Share, list[tuple[Store, Hit]]] = {share: [] for share in limits}
     wanted: dict[Share, int] = {share: limit for share, limit in limits.items() if limit > 0}
-    request = replace(request, query=request.query[:QUERY_LENGTH])
+    if len(request.query) > QUERY_LENGTH:
+        request = replace(request, query=request.query[:QUERY_LENGTH])
     words = text.query_terms(request.query) if request.mode != "vector" else []
     if not wanted or not (words or any(map(str.isalnum, request.query))):
         return hits
@@ -128,7 +129,7 @@ def _search(
         ]
         for share, limit in list(wanted.items()):
             found = [of_share(one, share, depth) for one in everything]
-            hits[share] = hits_of(found, replace(request, limit=limit), measure)
+            hits[share] = hits_of(found, request if limit == request.limit else replace(request, limit=limit), measure)
             ended = all(len(one.lexical) < depth and len(one.vector) < depth for one in found)
             # Dropped duplicates leave too few hits, and a tie may hide an entry of a narrower scope further down: then
             # search deeper, unless the lists are exhausted.

@@ -117,6 +117,8 @@ def initial_depth(request: Request, limit: int, *, fused: bool) -> int:
 
 def of_share(found: Candidates, share: Share, depth: int) -> Candidates:
     """Return the candidates of one share."""
+    if share is None and max(len(found.lexical), len(found.vector)) <= depth:
+        return found
 
     def own(ranked: RankedList) -> RankedList:
         return [one for one in ranked if share is None or found.signs[one[0]].category is share][:depth]

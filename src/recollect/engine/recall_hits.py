@@ -57,12 +57,13 @@ def hits_of(found: Sequence[Candidates], request: Request, measure: QueryTerms) 
             by_words, by_vector, fusion=fusion, average=average, unembedded=unembedded, personal=personal
         )
     scored: list[tuple[float, int, int, int, float, float]] = []
+    rates = {scope: request.decay.rate(scope) for scope in Scope}
     for n, score in fused:
         place, doc = keys[n]
         signs = found[place].signs[doc]
         # Whole hours: entries of the same hour with equal scores tie, and ties go to the narrower scope.
         hours = (request.now - (signs.accessed_at or signs.created_at)) // 3_600_000
-        alive = ranking.relevance(signs.importance, request.decay.rate(signs.scope), hours, signs.access_count)
+        alive = ranking.relevance(signs.importance, rates[signs.scope], hours, signs.access_count)
         factor = ranking.decayed(1.0, alive)
         scored.append((score * factor, -_NARROW_FIRST[signs.scope], doc, n, score, factor))
     scored.sort(reverse=True)
@@ -78,7 +79,7 @@ def hits_of(found: Sequence[Candidates], request: Request, measure: QueryTerms) 
     distinct = _newer_first(distinct, [(own.get(older), own.get(newer)) for _, older, newer in pairs])
     best = [(found[keys[n][0]].store, keys[n][1], stored[n]) for n in distinct[: confidence.BEST]]
     sure = _confidence(best, request.query, measure)
-    words_places, vector_places = _places(by_words), _places(by_vector)
+    words_places, vector_places = (_places(by_words), _places(by_vector)) if request.explain else ({}, {})
     values = {n: (score, before, factor) for score, _, _, n, before, factor in scored}
     hits = []
     for n in distinct[: request.limit]:

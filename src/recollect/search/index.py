@@ -490,7 +490,7 @@ class IndexLookup:
         for part, found in self.lists:
             offset = doc - part.first
             if 0 <= offset < len(part.lengths):
-                return [any(_holds(found.get(term), offset) for term in _weights(word)) for word in self.query]
+                return [any(_holds(found.get(term), offset) for term in word) for word in self.query]
         return [False] * len(self.query)
 
 
@@ -498,8 +498,8 @@ def _holds(postings: "PostingList | None", offset: int) -> bool:
     if postings is None:
         return False
     offsets = postings[0]
-    place = int(offsets.searchsorted(offset))
-    return place < len(offsets) and bool(offsets[place] == offset)
+    place = int(offsets.searchsorted(offsets.dtype.type(offset)))  # of another type, they would all be converted
+    return place < len(offsets) and int(offsets[place]) == offset
 
 
 def _weighted(over: Statistics, found: "Mapping[str, PostingList]") -> "list[tuple[float, list[PostingList]]]":

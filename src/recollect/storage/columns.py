@@ -18,9 +18,11 @@ __all__ = [
     "COLUMNS",
     "PARTS",
     "WRITTEN",
+    "category_of",
     "filter_values",
     "from_columns",
     "from_json",
+    "scope_of",
     "text_to_json",
     "to_columns",
     "to_json",
@@ -110,6 +112,8 @@ _LISTS = [name for name, hint in _hints.items() if get_origin(hint) is tuple]
 _MEMBERS: dict[str, Callable[[Any], Any]] = {
     name: _Members(kind, optional=optional).__getitem__ for name, (kind, optional) in _ENUMS.items()
 }
+scope_of, category_of = _MEMBERS["scope"], _MEMBERS["category"]
+"""Return the member for a stored value; raise ValueError for another one."""
 _TEXTS = {None: None} | {one: str(one) for kind, _ in _ENUMS.values() for one in kind}
 _JSON = [name for name in _LISTS if name in COLUMNS]
 _FLAGS = [name for name, hint in _hints.items() if hint is bool]

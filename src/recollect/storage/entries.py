@@ -2,10 +2,9 @@
 
 import json
 from collections.abc import Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass, field
 from hashlib import sha256
 from operator import attrgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 from recollect.errors import Corrupt
 from recollect.model.entry import Category, Entry, Kind, Scope
@@ -17,9 +16,11 @@ from recollect.storage.columns import (
     BOOKKEEPING,
     COLUMNS,
     WRITTEN,
+    category_of,
     filter_values,
     from_columns,
     from_json,
+    scope_of,
     to_columns,
     to_json,
     to_row,
@@ -84,6 +85,8 @@ ALIASES_READ = 50
 """Maximum number of entries in the trash to search for an alias: the newest whose snapshot contains it as a string."""
 _ADVICE = "Run `recollect check --repair`, which mends it if the log proves what it was; else restore a backup"
 _LOG_COLUMNS = ("seq", "at", "actor", "operation", "entry_id", "before", "after")
+_NUMBERS = {int, float, type(None)}
+"""Types of the stored ranking inputs."""
 _KEPT = [name for name in Entry.__dataclass_fields__ if name not in ("id", "content_hash")]
 _kept = attrgetter(*_KEPT)
 
@@ -177,13 +180,12 @@ def after(tx: Transaction, entry_id: str, limit: int) -> list[Stored]:
     return of_rows(tx, tx.all("entries.after_id", id=entry_id, limit=limit))
 
 
-@dataclass(frozen=True, slots=True)
-class RankingInputs:
+class RankingInputs(NamedTuple):
     """Ranking inputs of an entry besides its text."""
 
     scope: Scope
     category: Category | None
-    transcript: bool = field(kw_only=True)
+    transcript: bool
     """Whether it quotes a conversation: a hand-off, a chunk or an archive."""
     importance: float
     created_at: int
@@ -207,11 +209,11 @@ def matching(tx: Transaction, docs: Sequence[int], filters: Filters) -> dict[int
         )
         for doc, tags, kind, scope, category, *signs in rows:
             if not wanted or wanted.issubset(json.loads(tags)):
-                if not all(sign is None or isinstance(sign, int | float) for sign in signs):
+                if not _NUMBERS.issuperset(map(type, signs)):
                     raise Corrupt(f"document {doc} of the entries table is damaged; restore a backup")
-                purpose = Category(category) if category else None
+                purpose = category_of(category)
                 transcript = kind != Kind.NOTE or purpose is Category.HANDOFFS
-                passed[doc] = RankingInputs(Scope(scope), purpose, *signs, transcript=transcript)
+                passed[doc] = RankingInputs(scope_of(scope), purpose, transcript, *signs)
     return passed
 
 

@@ -19,7 +19,7 @@ from recollect.storage.sqlite.file import SqliteFile, forks, give_empty, take_em
 from recollect.storage.sqlite.group_commit import Batch
 from recollect.storage.sqlite.opening import require_known_version
 
-__all__ = ["SqliteRead", "SqliteTransaction", "SqliteWrite"]
+__all__ = ["PartOfRead", "SharedRead", "SqliteRead", "SqliteTransaction", "SqliteWrite"]
 
 # Binding named parameters takes time quadratic in their number.
 _LONG_LIST = "SELECT value FROM json_each(:{})"
@@ -106,6 +106,76 @@ class SqliteRead:
             forks.end(self)
         if error is not None:
             raise_translated(error, self._file.path)
+
+
+class SharedRead:
+    """The read transaction that the reads of one thread share within `SqliteDatabase.snapshot`.
+
+    It begins with the first read. After `end`, or after an error, the next read begins another one.
+    """
+
+    def __init__(self, file: SqliteFile) -> None:
+        self._file = file
+        self._read: _CountedRead | None = None
+
+    def part(self, agent: str) -> "PartOfRead":
+        """Return the context manager of one of the reads."""
+        return PartOfRead(self, agent)
+
+    def enter(self, agent: str) -> "_CountedRead":
+        """Begin the transaction unless it has begun, and count a read in it."""
+        if self._read is None:
+            read = _CountedRead(self._file, agent)
+            read.__enter__()
+            self._read = read
+        self._read.parts += 1
+        return self._read
+
+    def leave(self, read: "_CountedRead", error: BaseException | None) -> None:
+        """End a read; translate the error that ended it."""
+        read.parts -= 1
+        if error is not None and read is self._read:
+            self._read = None
+        if read is not self._read and not read.parts:
+            read.__exit__(None, error, None)
+        elif error is not None:
+            raise_translated(error, self._file.path)
+
+    def end(self) -> None:
+        """End the transaction as soon as none of its reads is in progress."""
+        read, self._read = self._read, None
+        if read is not None and not read.parts:
+            read.__exit__(None, None, None)
+
+
+class _CountedRead(SqliteRead):
+    __slots__ = ("parts",)
+
+    def __init__(self, file: SqliteFile, agent: str) -> None:
+        super().__init__(file, agent)
+        self.parts = 0
+        """Number of reads in progress that share the transaction."""
+
+    def of(self, agent: str) -> SqliteTransaction:
+        """Return the transaction for the rows of an agent."""
+        tx = self._tx
+        return tx if tx.agent == agent else SqliteTransaction(tx.connection, agent, tx.generation)
+
+
+class PartOfRead:
+    """Context manager of one of the reads that share a transaction."""
+
+    __slots__ = ("_agent", "_read", "_shared")
+
+    def __init__(self, shared: SharedRead, agent: str) -> None:
+        self._shared, self._agent = shared, agent
+
+    def __enter__(self) -> SqliteTransaction:
+        self._read = self._shared.enter(self._agent)
+        return self._read.of(self._agent)
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        self._shared.leave(self._read, error)
 
 
 class SqliteWrite:
