@@ -50,6 +50,8 @@ PROFILES = {
     "prompt": Profile(budget=500, project=False, handoff=False, tasks=False, recovery=0),
 }
 """The built-in profiles."""
+PATHS = (("vault", "folder"), ("encryption", "key_file"), ("embedder", "folder"), ("recall", "reranker"))
+"""Settings that are paths, as (section, name)."""
 OWN = ("RECOLLECT_CONFIG", "RECOLLECT_CONVERSATION")
 """Variables that are not settings: the path of the file, and the conversation that `recollect mcp` resumes."""
 CLUSTER = re.compile(r"RECOLLECT_(\w+_)?(SERVICE_(HOST|PORT)|PORT_\d)\w*|RECOLLECT_(\w+_)?PORT=\w+://.*")
@@ -107,8 +109,11 @@ def _word(*words: str, default: str | None = None) -> Any:
 class EmbedderSettings:
     """The embedder."""
 
-    kind: str = _word("auto", "local", "openai", "none", default="auto")
-    """`auto` (the local model if it is installed), `local`, `openai` (any compatible endpoint) or `none`."""
+    kind: str = _word("auto", "local", "onnx", "openai", "none", default="auto")
+    """`auto` (the local model if it is installed), `local`, `onnx` (a transformer of the user), `openai` (any
+    compatible endpoint) or `none`."""
+    folder: str | None = None
+    """Folder with the `model.onnx` and `tokenizer.json` of `onnx`."""
     base_url: str = field(default="https://api.openai.com/v1", repr=False)
     model: str = "text-embedding-3-small"
     dimension: int = _number(1536, 1, 65_536)
@@ -272,10 +277,12 @@ class DecaySettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecallSettings:
-    """Deduplication of recall results."""
+    """Deduplication and reranking of recall results."""
 
     duplicates: str = _word("words", "cosine", default="words")
     """Remove hits with the same words as a better one (`words`), or with a close vector (`cosine`)."""
+    reranker: str | None = None
+    """Folder with the `model.onnx` and `tokenizer.json` of a cross-encoder, which orders the best hits."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -348,7 +355,8 @@ class Settings:
                 given = tomllib.loads(path.read_text(encoding="utf-8-sig"))
             except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
                 raise ConfigError(f"{path} cannot be read: {error}") from error
-            paths = ((given, "home"), (given.get("vault"), "folder"), (given.get("encryption"), "key_file"))
+            paths: list[tuple[Any, str]] = [(given, "home")]
+            paths += [(given.get(table), name) for table, name in PATHS]
             for table, name in paths:
                 if isinstance(table, dict) and name in table:
                     table[name] = _beside(path, table[name])

@@ -28,6 +28,7 @@ from recollect.model.history import (
 )
 from recollect.model.report import Receipt
 from recollect.model.working import Delta, SummaryDocument
+from recollect.providers.base import Reranker
 from recollect.scratchpad import Scratchpad
 from recollect.storage import history
 
@@ -51,6 +52,8 @@ class ConversationServices:
     """Erases events of a conversation by number, all of them for None; the last argument is whether it is a dry run."""
     origin: Origin = Origin.USER
     """The most trusted origin whose events the caller may append and erase."""
+    reranker: Reranker | None = None
+    """Orders the best turns of a search by meaning."""
     on_end: Callable[[str], None] = lambda conversation: None
     """Called with the id of each conversation that has ended."""
 

@@ -10,6 +10,7 @@ from recollect.clock import Moment, milliseconds
 from recollect.conversation import Conversation, ConversationServices
 from recollect.engine import access_policy, channels, chat_payloads, conversation_search, conversations, saved_view
 from recollect.engine.agent_store import Store
+from recollect.engine.reranking import RERANKED, reranked
 from recollect.errors import Denied, Invalid
 from recollect.model.checks import count, optional_name, share
 from recollect.model.entry import Origin
@@ -133,10 +134,11 @@ class Conversations:
 
         query = names.plain("query", query, lines=True)
         store, statuses = self._readable(target_agent, "conversations.search", query)
-        return conversation_search.search(
+        limit, reranker = count(limit, "hits"), self._services.reranker if meaning else None
+        found = conversation_search.search(
             store,
             query,
-            limit=count(limit, "hits"),
+            limit=max(limit, RERANKED) if reranker is not None and limit > 0 else limit,
             unit=unit,
             statuses=statuses,
             since=None if since is None else milliseconds(since),
@@ -145,6 +147,7 @@ class Conversations:
             vector=query_vector(store, query) if meaning else None,
             min_confidence=share(min_confidence, "min_confidence is a probability"),
         )
+        return reranked(reranker, query, found, lambda turn: turn.event.content, limit)
 
     def detail(
         self,

@@ -30,7 +30,7 @@ from recollect.model.report import Finding, Report
 from recollect.model.stats import AgentCounts, AgentStats, ConnectionCounts, Stats
 from recollect.model.transfer import Exported, Format, Imported
 from recollect.model.upkeep import Run
-from recollect.providers.base import Embedder, LanguageModel
+from recollect.providers.base import Embedder, LanguageModel, Reranker
 from recollect.search.ranking import DecayConfig
 from recollect.storage.database import Database
 from recollect.storage.history import Journal
@@ -101,6 +101,7 @@ class Home:
         decay: DecayConfig | None = None,
         *,
         model: LanguageModel | None = None,
+        reranker: Reranker | None = None,
         limits: WindowLimits | None = None,
         vault: Path | None = None,
         settings: Settings | None = None,
@@ -114,6 +115,7 @@ class Home:
             later=EmbeddingQueue(),
             background=Background(),
             model=model,
+            reranker=reranker,
             limits=limits or WindowLimits(),
             conversation=settings.conversation,
             profiles=settings.profiles,

@@ -11,7 +11,7 @@ from recollect.engine.embedding import EmbeddingQueue
 from recollect.engine.signals import Signals
 from recollect.model.context import Profile
 from recollect.model.entry import Lifetime
-from recollect.providers.base import LanguageModel
+from recollect.providers.base import LanguageModel, Reranker
 from recollect.search.ranking import DecayConfig
 
 __all__ = ["HomeServices"]
@@ -27,6 +27,7 @@ class HomeServices:
     later: EmbeddingQueue
     background: Background
     model: LanguageModel | None
+    reranker: Reranker | None
     limits: WindowLimits
     conversation: ConversationSettings
     profiles: Mapping[str, Profile]

@@ -80,6 +80,7 @@ class Memory(MemoryReads):
                 identity=files.identity,
             ),
             erase=lambda *turns: self._erasure().turns(self._entries.stores, *turns),
+            reranker=shared.reranker,
             on_end=files.conversation_ended,
         )
         self.channels = Channels(other(SHARED), place, shared.clock)

@@ -128,6 +128,7 @@ class MemoryReads:
             fuzzy=fuzzy,
             min_confidence=min_confidence,
             explain=explain,
+            reranker=self._services.reranker,
             duplicates=self._services.duplicates,
         ).checked()
         other = access_policy.other_agent(self._workspace, target_agent)

@@ -15,7 +15,7 @@ from recollect.errors import ConfigError, Conflict, Invalid, NotFound, Unavailab
 from recollect.home import Home
 from recollect.locations import expanded, shown
 from recollect.model.entry import Scope
-from recollect.providers.base import Embedder, LanguageModel
+from recollect.providers.base import Embedder, LanguageModel, Reranker
 from recollect.providers.local import LocalEmbedder, installed
 from recollect.search.ranking import DecayConfig
 from recollect.storage.database import Database
@@ -69,6 +69,7 @@ def open_home(
         embedder or _embedder(settings),
         _decay(settings),
         model=model or _model(settings),
+        reranker=_reranker(settings),
         limits=_limits(settings),
         vault=None if folder is None else expanded(folder).absolute(),
         settings=settings,
@@ -110,7 +111,22 @@ def _embedder(settings: Settings) -> Embedder | None:
             api_key=chosen.api_key,
             timeout=chosen.timeout,
         )
+    if chosen.kind == "onnx":
+        from recollect.providers.onnx import OnnxEmbedder
+
+        if chosen.folder is None:
+            raise ConfigError("[embedder] kind is onnx, and its folder is not set; set it to that of the model")
+        return OnnxEmbedder(expanded(chosen.folder))
     return LocalEmbedder() if chosen.kind == "local" or (chosen.kind == "auto" and installed()) else None
+
+
+def _reranker(settings: Settings) -> Reranker | None:
+    """Return the reranker that the settings name, if any."""
+    if settings.recall.reranker is None:
+        return None
+    from recollect.providers.onnx import OnnxReranker
+
+    return OnnxReranker(expanded(settings.recall.reranker))
 
 
 def key_of(settings: Settings) -> EncryptionKey | None:

@@ -98,7 +98,19 @@ STARTERS |= {("compat.dashboard", "rest"), ("compat.dashboard_types", "rest"), (
 # A driver is imported in one package.
 DRIVERS = {"apsw": "storage.sqlite", "psycopg": "storage.postgres", "psycopg_pool": "storage.postgres"}
 BACKENDS = {"storage.sqlite", "storage.postgres"}
-HEAVY = {"numpy", "psycopg", "psycopg_pool", "tokenizers", "wordllama", "pygit2", "fastapi", "uvicorn", "mcp", "openai"}
+HEAVY = {
+    "numpy",
+    "psycopg",
+    "psycopg_pool",
+    "onnxruntime",
+    "tokenizers",
+    "wordllama",
+    "pygit2",
+    "fastapi",
+    "uvicorn",
+    "mcp",
+    "openai",
+}
 HEAVY |= {"rich", "tomlkit", "typer", "yaml"}
 HEAVY |= {"difflib", "shutil", "socket", "subprocess", "tomllib"}
 """Packages that are loaded when they are needed, because they are optional or slow to import."""
@@ -106,6 +118,7 @@ LATE = {
     "access",
     "compat.store_tools",
     "memory",
+    "providers.onnx",
     "wiring",
     "erasure",
     "statements",

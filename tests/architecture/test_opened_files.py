@@ -37,6 +37,7 @@ OTHERS = {
     "config": "the settings",
     "providers.base": "a file of the package",
     "providers.http": "an address",
+    "providers.onnx": "the model of a folder that the settings name",
     "providers.local": "a file of an installed package",
     "rest.process_memory": "what the system says about this process",
     "rest.transfer": "an upload or download in a temporary folder",

@@ -533,7 +533,7 @@ def test_the_doctor_advises_no_backup_where_a_setting_is_wrong(cli: Command, tmp
     wrong = bad()
     assert (wrong["about"], wrong["do"]) == ("settings", "see docs/settings.md")
     assert "recollect.toml, [embedder]: 'kind'" in wrong["says"]
-    assert "auto, local, openai, none" in wrong["says"]
+    assert "auto, local, onnx, openai, none" in wrong["says"]
     (cli.folder / "recollect.toml").unlink()
     (cli.folder / "notes").write_text("a file")
     wrong = bad("--home", "notes")

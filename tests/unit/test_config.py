@@ -254,7 +254,7 @@ def test_an_unknown_key_is_refused_with_the_nearest_one(folder: Path, text: str,
         ("agent = ['a']", ["'agent'", "text", "['a']"]),
         ("embedder = 'none'", ["'embedder'", "[embedder]"]),
         ("[[embedder]]\nkind = 'none'", ["'embedder'", "[embedder]"]),
-        ("[embedder]\nkind = 1", ["'kind'", "one of auto, local, openai, none", "not 1"]),
+        ("[embedder]\nkind = 1", ["'kind'", "one of auto, local, onnx, openai, none", "not 1"]),
         ("[embedder]\ndimension = 'many'", ["'dimension'", "whole number", "not 'many'"]),
         ("[embedder]\ndimension = 1.5", ["'dimension'", "whole number", "not 1.5"]),
         ("[embedder]\ndimension = '1.5'", ["'dimension'", "whole number"]),
@@ -468,7 +468,9 @@ def test_a_home_is_opened_where_the_settings_say(folder: Path) -> None:
 
 
 def test_an_unknown_embedder_is_refused(folder: Path) -> None:
-    with pytest.raises(ConfigError, match=r"\[embedder\] kind must be one of auto, local, openai, none, not 'llama'"):
+    with pytest.raises(
+        ConfigError, match=r"\[embedder\] kind must be one of auto, local, onnx, openai, none, not 'llama'"
+    ):
         recollect.open("team.db", settings=Settings(embedder=EmbedderSettings(kind="llama")))
     assert list(folder.iterdir()) == []
 

@@ -26,6 +26,7 @@ from recollect.engine.recall_candidates import (
 )
 from recollect.engine.recall_hits import hits_of
 from recollect.engine.recall_request import LIMIT, QUERY_LENGTH, Request
+from recollect.engine.reranking import RERANKED, reranked
 from recollect.errors import ConfigError, Invalid, RecollectError
 from recollect.model.entry import Category
 from recollect.model.filters import Filters
@@ -48,8 +49,11 @@ def recall(stores: Sequence[Store], request: Request, looks: QueryLookups | None
 
     Recalls of the same words, one soon after the other, can share `looks`.
     """
-    hits = _recall(stores, request, {None: request.limit}, looks or QueryLookups())[None]
-    return [found for found in hits if found[1].confidence >= request.min_confidence]
+    reranker = request.reranker if request.mode == "hybrid" else None
+    limit = max(request.limit, RERANKED) if reranker is not None and request.limit > 0 else request.limit
+    found = _recall(stores, replace(request, limit=limit), {None: limit}, looks or QueryLookups())[None]
+    hits = [one for one in found if one[1].confidence >= request.min_confidence]
+    return reranked(reranker, request.query, hits, lambda one: one[1].entry.content, request.limit)
 
 
 def recall_each(

@@ -6,6 +6,7 @@ from recollect import names
 from recollect.errors import Invalid
 from recollect.model import checks
 from recollect.model.filters import Filters
+from recollect.providers.base import Reranker
 from recollect.search import ranking
 
 __all__ = ["LIMIT", "QUERY_LENGTH", "Request"]
@@ -38,6 +39,8 @@ class Request:
     in which an entry of a narrower scope may be hidden."""
     snippets: bool = True
     """Whether hits have snippets."""
+    reranker: Reranker | None = None
+    """Orders the best hits of a hybrid recall, if it is set; their scores remain those of the search."""
     duplicates: str = "words"
     """Which hits are dropped: near-identical texts (`words`), or all that are close to a better hit (`cosine`)."""
 

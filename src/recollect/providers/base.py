@@ -9,6 +9,7 @@ import json
 import threading
 from collections.abc import Mapping, Sequence
 from functools import cache
+from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -23,10 +24,12 @@ __all__ = [
     "SHOWN",
     "Embedder",
     "LanguageModel",
+    "Reranker",
     "complete",
     "embed",
     "json_object",
     "prompt",
+    "scores",
     "unit_rows",
 ]
 
@@ -89,6 +92,38 @@ class LanguageModel(Protocol):
         the whole call, in seconds.
         """
         ...
+
+
+class Reranker(Protocol):
+    """A query and texts in, one score per text out. Must be thread-safe."""
+
+    @property
+    def name(self) -> str:
+        """The name of the model, for error messages."""
+        ...
+
+    def scores(self, query: str, texts: Sequence[str]) -> Sequence[float]:
+        """Return how well each text answers the query, higher is better."""
+        ...
+
+
+def scores(reranker: Reranker, query: str, texts: Sequence[str]) -> list[float]:
+    """Return a finite score for each text.
+
+    Raises Unavailable if the reranker fails or returns anything else, ConfigError if its files are wrong, and nothing
+    else.
+    """
+    try:
+        found = [float(score) for score in reranker.scores(query, texts)]
+    except (ConfigError, Unavailable):
+        raise
+    except Exception as error:
+        raise Unavailable(
+            f"the reranker {reranker.name!r} failed with {type(error).__name__}: {str(error)[:SHOWN]}"
+        ) from error
+    if len(found) != len(texts) or not all(map(isfinite, found)):
+        raise Unavailable(f"the reranker {reranker.name!r} returned no finite score for each of {len(texts)} text(s)")
+    return found
 
 
 def complete(
