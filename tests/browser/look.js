@@ -37,5 +37,18 @@
   const nameless = [...document.querySelectorAll("button, a[href], input, select, textarea, [role=img], summary")]
     .filter((node) => seen(node) && !(node.getAttribute("aria-label") || node.labels?.length || node.textContent.trim()))
     .map((node) => node.outerHTML.slice(0, 120));
-  return { poor, nameless, edgeless };
+  const brief = (node) => node.outerHTML.slice(0, 120), all = (selector) => [...document.querySelectorAll(selector)].filter(seen);
+  const repeated = (values) => values.filter((one, place) => values.indexOf(one) !== place);
+  const headings = all("h1, h2, h3, h4").filter((node) => !node.closest(".prose, dialog")), level = (node) => Number(node.tagName[1]);
+  const misbuilt = [
+    ...all(":is(a[href], button, summary, label) :is(a[href], button, input, select, textarea)").filter((node) => !node.closest("label")).map((node) => `inside another control: ${brief(node)}`),
+    ...all("th, h1, h2, h3, h4").filter((node) => !node.closest(".prose") && !node.textContent.trim()).map((node) => `empty: ${brief(node)}`),
+    ...all("[tabindex]").filter((node) => node.tabIndex > 0).map((node) => `out of the tab order: ${brief(node)}`),
+    ...all("th:not([scope])").map((node) => `no scope: ${brief(node)}`),
+    ...repeated([...document.querySelectorAll("[id]")].map((node) => node.id)).map((id) => `two elements with the id ${id}`),
+    ...repeated(all(":is(section, nav)[aria-label]").map((node) => node.tagName + node.ariaLabel)).map((name) => `two regions with the name ${name}`),
+    ...headings.filter((node, place) => place > 0 && level(node) > level(headings[place - 1]) + 1).map((node) => `a level is skipped: ${brief(node)}`),
+    ...(document.documentElement.lang ? [] : ["the page has no language"]),
+  ];
+  return { poor, nameless, edgeless, misbuilt };
 }

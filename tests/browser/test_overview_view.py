@@ -152,7 +152,7 @@ def test_the_overview_can_be_read_on_a_phone_and_in_the_dark(
     assert page.evaluate("document.querySelector('.page').scrollWidth <= document.querySelector('.page').clientWidth")
     expect(page.locator(".toast")).to_be_visible()
     page.wait_for_function("() => document.getAnimations().every((one) => one.playState === 'finished')")
-    assert page.evaluate(LOOK) == {"poor": [], "nameless": [], "edgeless": []}
+    assert page.evaluate(LOOK) == {"poor": [], "nameless": [], "edgeless": [], "misbuilt": []}
 
 
 def test_the_bare_address_opens_what_was_changed_last_and_lists_the_others(

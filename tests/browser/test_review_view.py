@@ -50,7 +50,10 @@ def test_a_pair_stands_side_by_side_with_the_differing_words_marked(server: Serv
     page = visit(server, "#/review")
     card = page.locator(".pair")
     expect(card).to_contain_text(f"Perhaps a contradiction: {found.reason}.")
-    older, newer = card.get_by_role("region", name="Older"), card.get_by_role("region", name="Newer")
+    older, newer = (
+        card.get_by_role("group", name="Older", exact=True),
+        card.get_by_role("group", name="Newer", exact=True),
+    )
     expect(older.locator("mark")).to_have_text(["Tuesdays"])
     expect(newer.locator("mark")).to_have_text(["Wednesdays"])
     expect(older.locator(".diff")).to_have_text("We deploy on Tuesdays at ten")
@@ -137,7 +140,7 @@ def test_both_are_merged_and_what_is_typed_stays_when_that_fails(server: Server,
 def test_what_a_tool_reported_is_marked_and_cannot_replace_what_the_user_said(server: Server, visit: Visit) -> None:
     pair(server, "The port is 5432", "The port is 5433", origins="user tool")
     page = visit(server, "#/review")
-    expect(page.get_by_role("region", name="Newer").locator(".outer")).to_have_text("Reported by a tool")
+    expect(page.get_by_role("group", name="Newer", exact=True).locator(".outer")).to_have_text("Reported by a tool")
     expect(page.locator(".pair .hint").last).to_contain_text(
         "What a tool reported cannot replace what the user said. If it is right, merge: then it is your statement."
     )
@@ -297,9 +300,9 @@ def test_html_in_a_pair_is_shown_and_never_run(server: Server, visit: Visit) -> 
     found = pair(server, f"{hostile}5432", f"{hostile}5433", name="<svg onload=window.hurt=1>")
     page = visit(server, "#/review")
     card = page.locator(".pair")
-    expect(card.get_by_role("region", name="Older").locator(".diff")).to_have_text(found.older.content)
-    expect(card.get_by_role("region", name="Newer").locator(".diff")).to_have_text(found.newer.content)
-    expect(card.get_by_role("region", name="Newer").locator("mark")).to_have_text(["5433"])
+    expect(card.get_by_role("group", name="Older", exact=True).locator(".diff")).to_have_text(found.older.content)
+    expect(card.get_by_role("group", name="Newer", exact=True).locator(".diff")).to_have_text(found.newer.content)
+    expect(card.get_by_role("group", name="Newer", exact=True).locator("mark")).to_have_text(["5433"])
     assert card.locator("img, script, svg, iframe").count() == 0
     page.get_by_role("button", name="Merge…").click()
     expect(page.get_by_role("dialog").locator(".diff")).to_have_text(found.older.content)
@@ -321,8 +324,8 @@ def test_the_differing_words_of_any_script_are_marked_and_no_more(
     pair(server, older, newer)
     page = visit(server, "#/review")
     left, right = (
-        page.get_by_role("region", name="Older").locator(".diff"),
-        page.get_by_role("region", name="Newer").locator(".diff"),
+        page.get_by_role("group", name="Older", exact=True).locator(".diff"),
+        page.get_by_role("group", name="Newer", exact=True).locator(".diff"),
     )
     expect(left).to_have_text(older)
     assert [one in gone for one in left.locator("mark").all_text_contents()] == [True]
@@ -338,7 +341,7 @@ def test_a_pair_can_be_read_on_a_phone_and_in_the_dark(server: Server, visit: Vi
     page = visit(server, "#/review", viewport={"width": 390, "height": 780}, color_scheme=scheme)
     expect(page.locator(".pair")).to_have_count(2)
     assert page.evaluate("document.documentElement.scrollWidth") == 390
-    assert page.evaluate(LOOK) == {"poor": [], "nameless": [], "edgeless": []}
+    assert page.evaluate(LOOK) == {"poor": [], "nameless": [], "edgeless": [], "misbuilt": []}
     cut = """(all) => all.filter((one) => one.getBoundingClientRect().right > innerWidth
         || one.scrollWidth > one.clientWidth + 1).map((one) => one.innerText)"""
     assert page.locator(".pair, .pair .diff").evaluate_all(cut) == []

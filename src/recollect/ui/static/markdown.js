@@ -138,7 +138,7 @@ const tight = (made) => (made[0]?.tagName === "P" ? [[...made[0].childNodes], ma
 function table(head, rows, links) {
   const cells = (line) => line.trim().replace(/^\||\|$/g, "").split(/(?<!\\)\|/).slice(0, 40).map((one) => one.trim());
   return h("div", { class: "scrolls", tabindex: 0 }, h("table", {},
-    h("thead", {}, h("tr", {}, cells(head).map((one) => h("th", {}, inline(one, links))))),
+    h("thead", {}, h("tr", {}, cells(head).map((one) => h("th", { scope: "col" }, inline(one, links))))),
     h("tbody", {}, rows.map((row) => h("tr", {}, cells(row).map((one) => h("td", {}, inline(one, links))))))));
 }
 

@@ -72,7 +72,7 @@ export function bars(days, { title, counted, link }) {
   const words = t("pictures.bars", { title, total: counted(total), days: t("pictures.barsDays", { count: days.length }), most });
   const width = 520, height = 130, left = Math.max(34, number(most).length * 7 + 8), bottom = 22, step = (width - left) / Math.max(1, days.length);
   const y = (count) => 8 + (1 - count / most) * (height - bottom - 8);
-  return figure(words, h("h3", {}, title), s("svg", { viewBox: `0 0 ${width} ${height}`, class: "picture", role: link ? "group" : "img", "aria-label": words },
+  return figure(words, h("h2", {}, title), s("svg", { viewBox: `0 0 ${width} ${height}`, class: "picture", role: link ? "group" : "img", "aria-label": words },
     [0, 1].map((part) => [
       s("line", { class: "grid", x1: left, x2: width, y1: y(part * most), y2: y(part * most) }),
       s("text", { class: "axis", x: left - 6, y: y(part * most) + 4, "text-anchor": "end" }, number(part * most)),

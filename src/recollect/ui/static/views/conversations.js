@@ -50,7 +50,8 @@ export class ConversationsView {
     this.channel = select([["", t("memory.allChannels")]], "", (value) => this.#choose({ channel: value }), { "aria-label": t("memory.channel") });
     this.count = h("p", { class: "count", role: "status", "aria-live": "polite" });
     this.detail = h("section", { class: "detail", "aria-label": t("memory.conversation"), onscroll: () => this.#scrolled() });
-    this.side = h("section", { class: "side", "aria-label": t("nav.conversations") }, h("div", { class: "searchbar" }, h("div", { class: "search" }, icon("search"), this.search)),
+    this.heading = h("h1", { class: "unseen" }, t("nav.conversations"));
+    this.side = h("section", { class: "side", "aria-label": t("nav.conversations") }, this.heading, h("div", { class: "searchbar" }, h("div", { class: "search" }, icon("search"), this.search)),
       this.chips, h("div", { class: "status-line" }, this.count, this.channel), this.list.node);
     set(root, h("div", { class: "split" }, this.side, this.detail));
     this.#channels();
@@ -66,6 +67,7 @@ export class ConversationsView {
     const [ref = null, turn = null] = parts, focused = document.activeElement;
     const left = this.#open && !ref && (focused === document.body || this.detail.contains(focused));
     this.root.firstElementChild.classList.toggle("opened", ref !== null);
+    this.heading.hidden = ref !== null; // what is open has its own
     if (changed) {
       const loading = (this.#loading = this.#load().finally(() => { if (this.#loading === loading) this.#loading = null; }));
     }
@@ -250,10 +252,10 @@ export class ConversationsView {
 
   #row({ info, turn, key }) {
     const wanted = needles(this.#query.q);
-    const text = turn ? excerpt(turn.event.content, wanted) : excerpt(info.closing_summary ?? "", []) || (t(info.status === "active" ? "conversations.goesOn" : "conversations.noSummary"));
+    const said = turn ? excerpt(turn.event.content, wanted) : excerpt(info.closing_summary ?? "", []), text = said || (t(info.status === "active" ? "conversations.goesOn" : "conversations.noSummary"));
     return h("a", { class: "entry-row", href: this.#address({ info, turn }) },
       h("span", { class: "line" }, h("span", { class: "title", dir: turn ? null : "auto" }, turn ? textParts("conversations.said", { who: h("bdi", {}, turn.event.speaker ?? role(turn.event)), title: h("bdi", {}, label(info)) }) : label(info)), h("span", { class: "when" }, time(turn ? turn.event.created_at : info.started_at))),
-      h("span", { class: "snippet" }, marked(text, wanted)),
+      text !== label(info) && h("span", { class: "snippet" }, marked(text, wanted)),
       h("span", { class: "badges" }, status(info), h("span", { class: "badge" }, info.channel_id), !turn && h("span", { class: "tag" }, info.ref_code)));
   }
 
@@ -398,7 +400,7 @@ export class ConversationsView {
     keepFocus(this.detail, () => {
       set(this.head, this.#head(info));
       this.#about(info, about);
-      set(this.closing, info.closing_summary && h("section", { class: "card" }, h("h2", {}, t("conversations.outcome")), said(info.closing_summary)));
+      set(this.closing, info.closing_summary && info.closing_summary !== label(info) && h("section", { class: "card" }, h("h2", {}, t("conversations.outcome")), said(info.closing_summary)));
     });
     if (place < this.detail.getBoundingClientRect().top) this.detail.scrollTop += this.events.getBoundingClientRect().top - place;
   }

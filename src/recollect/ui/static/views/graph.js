@@ -343,7 +343,7 @@ export class GraphView {
 
   #drawList() {
     const shown = this.#nodes.slice(0, this.#rows);
-    set(this.rows, h("ol", { class: "graph-list" }, shown.map((node, place) => h("li", {}, h("details", {}, h("summary", {}, h("a", { href: href(["memory", node.id]) }, node.title), h("span", { class: "hint" }, ` ${t("graph.edges", { count: this.#around[place].length })}`)),
+    set(this.rows, h("ol", { class: "graph-list" }, shown.map((node, place) => h("li", {}, h("a", { href: href(["memory", node.id]) }, node.title), h("details", {}, h("summary", {}, h("span", { class: "hint" }, t("graph.edges", { count: this.#around[place].length }))),
       h("ul", { class: "links" }, this.#around[place].slice(0, 50).map((one) => this.#neighbour(one))))))),
     this.#nodes.length > shown.length && h("div", { class: "more" }, button(t("common.more"), () => { this.#rows += LISTED; this.#drawList(); }, { kind: "small" })));
   }

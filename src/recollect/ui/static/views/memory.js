@@ -63,7 +63,8 @@ export class MemoryView {
     this.filters = h("div", { class: "filters", id: "filters" });
     this.toggle = button(t("memory.filters"), () => this.#fold(), { icon: "filter", kind: "fold", "aria-expanded": "false", "aria-controls": "filters" });
     this.detail = h("section", { class: "detail", "aria-label": t("memory.entry") });
-    this.side = h("section", { class: "side", "aria-label": t("memory.side") },
+    this.heading = h("h1", { class: "unseen" }, t("nav.memory"));
+    this.side = h("section", { class: "side", "aria-label": t("memory.side") }, this.heading,
       h("div", { class: "searchbar" }, h("div", { class: "search" }, icon("search"), this.search),
         may("write") && button(t("memory.new"), () => this.create(), { icon: "plus", kind: "strong", key: "n" })),
       this.chips, this.toggle, this.filters, h("div", { class: "status-line" }, this.count, this.order), this.list.node);
@@ -85,6 +86,7 @@ export class MemoryView {
       this.#load();
     }
     this.split.classList.toggle("opened", id !== null);
+    this.heading.hidden = id !== null; // what is open has its own
     this.list.mark(id === NEW ? null : id === this.#open ? this.pane.id : id);
     if (id === this.#open && id !== null) return;
     this.#open = id;

@@ -184,7 +184,7 @@ export class ReviewView {
 function side(which, entry, text) {
   const dates = [[t("entry.holdsSince"), entry.valid_from], [t("entry.holdsUntil"), entry.valid_until]].filter(([, when]) => when);
   const [label, name] = which === "older" ? [t("review.older"), t("review.olderNote")] : [t("review.newer"), t("review.newerNote")];
-  return h("section", { class: "side-of", "aria-label": label }, h("h2", {}, label, " ", h("a", { class: "size", href: href(["memory", entry.id]), "aria-label": entry.name ? `${entry.name}, ${name}` : t("review.openNote", { note: name }) }, entry.name ?? t("review.open"))),
+  return h("div", { class: "side-of", role: "group", "aria-label": label }, h("h2", {}, label, " ", h("a", { class: "size", href: href(["memory", entry.id]), "aria-label": entry.name ? `${entry.name}, ${name}` : t("review.openNote", { note: name }) }, entry.name ?? t("review.open"))),
     h("div", { class: "diff", tabindex: entry.content.length > SCROLLS ? 0 : null, role: "group", "aria-label": t("review.textOf", { note: name }) }, text),
     h("p", { class: "hint" }, originWords(entry.origin), t("provenance.on", { when: moment(entry.created_at) }), !["agent", "user"].includes(entry.source) && textParts("review.by", { source: h("bdi", {}, entry.source) }), ".",
       dates.map(([when, day]) => ` ${when} ${moment(day)}${entry.validity_inferred ? t("review.inferred") : ""}.`)));

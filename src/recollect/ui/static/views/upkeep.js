@@ -73,7 +73,7 @@ export class UpkeepView {
       if (!found) return;
       const all = page(found).items.map((job) => ({ ...job, due: job.next_due_at <= Date.now() })), here = all.filter((job) => job.workspace === who.workspace);
       this.#put(this.table, here.length ? here : all, (jobs) => (jobs.length ? h("div", { class: "scrolls", tabindex: 0 }, h("table", { class: "jobs" },
-        h("thead", {}, h("tr", {}, [t("upkeep.job"), t("upkeep.every"), t("upkeep.last"), t("upkeep.next"), ""].map((name) => h("th", { scope: "col" }, name)))),
+        h("thead", {}, h("tr", {}, [t("upkeep.job"), t("upkeep.every"), t("upkeep.last"), t("upkeep.next")].map((name) => h("th", { scope: "col" }, name)), h("th", { scope: "col" }, h("span", { class: "unseen" }, t("upkeep.run"))))),
         h("tbody", {}, jobs.map((job) => this.#job(job))))) : h("p", { class: "hint" }, t("upkeep.noJobs"))));
     } catch (error) {
       this.#failed(this.table, error, () => this.#jobs());
