@@ -86,15 +86,9 @@ def opened(root: Path, name: str) -> Iterator[BinaryIO]:
 
 def read_bytes(root: Path, name: str, longest: int = FILE_BYTES) -> bytes | None:
     """Read a regular file under `root`; None if it does not exist. Raise LeftAlone if it exceeds `longest` bytes."""
-    try:
-        with opened(root, name) as file:
-            content = file.read(longest + 1)
-            size = max(len(content), os.fstat(file.fileno()).st_size)
-    except FileNotFoundError:
-        return None
-    if len(content) > longest:
-        raise LeftAlone(f"it has {size:,} bytes; at most {longest:,} are read")
-    return content
+    with suppress(FileNotFoundError), _folder_of(root, name) as folder:
+        return folder.read(folder.last, longest)
+    return None
 
 
 def rewrite_file(root: Path, name: str, change: Callable[[bytes], bytes]) -> bool:
@@ -121,8 +115,9 @@ def replace_file(root: Path, name: str, content: bytes, expected: bytes | None) 
     staged = stage_file(root, name, content, expected)
     try:
         publish_files(root, [staged])
-    finally:
+    except BaseException:
         discard_files(root, [staged])
+        raise
     sync_folders(root, [name])
     return staged.state
 
@@ -141,7 +136,8 @@ class StagedFile:
     @property
     def path(self) -> str:
         """The path of the temporary file."""
-        return str(PurePosixPath(self.name).with_name(self.temporary))
+        folder, slash, _ = self.name.rpartition("/")
+        return f"{folder}{slash}{self.temporary}"
 
 
 def stage_file(root: Path, name: str, content: bytes, expected: bytes | None) -> StagedFile:
@@ -168,14 +164,14 @@ def publish_files(root: Path, staged: Sequence[StagedFile]) -> None:
     """
     _together(lambda one: _sync_file(root, one.path), staged)
     for one in staged:
-        if read_bytes(root, one.name) != one.expected:
-            raise Edited(_EDITED)
         with _folder_of(root, one.name) as folder:
+            if folder.read(folder.last, FILE_BYTES) != one.expected:
+                raise Edited(_EDITED)
             folder.publish(one.temporary, new=one.expected is None)
 
 
 def discard_files(root: Path, staged: Iterable[StagedFile]) -> None:
-    """Remove the temporary files that are left of staged files."""
+    """Remove the temporary files of staged files that were not published."""
     for one in staged:
         with suppress(FileNotFoundError), _folder_of(root, one.path) as folder:
             os.unlink(folder.path(one.temporary), dir_fd=folder.fd)
@@ -312,6 +308,18 @@ class _Folder:
             _state(os.fstat(file.fileno()))
             yield file
 
+    def read(self, name: str, longest: int) -> bytes | None:
+        """Read a file; None if it does not exist. Raise LeftAlone if it exceeds `longest` bytes."""
+        try:
+            with self.open(name) as file:
+                content = file.read(longest + 1)
+                size = max(len(content), os.fstat(file.fileno()).st_size)
+        except FileNotFoundError:
+            return None
+        if len(content) > longest:
+            raise LeftAlone(f"it has {size:,} bytes; at most {longest:,} are read")
+        return content
+
     def create(self, name: str, content: bytes, mode: int) -> str:
         """Create a file and write it; return its disk state."""
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _PLAIN
@@ -326,6 +334,7 @@ class _Folder:
         if new:
             try:
                 os.link(self.path(temporary), self.path(self.last), src_dir_fd=self.fd, dst_dir_fd=self.fd)
+                os.unlink(self.path(temporary), dir_fd=self.fd)
                 return
             except FileExistsError:
                 raise Edited(_EDITED) from None
@@ -337,8 +346,8 @@ class _Folder:
 @contextmanager
 def _folder_of(root: Path, name: str, *, make: bool = False) -> Iterator[_Folder]:
     """Open the parent folder of a file under `root`, component by component, without following links."""
-    *folders, last = PurePosixPath(name).parts
-    if PurePosixPath(name).is_absolute() or ".." in (*folders, last):
+    *folders, last = [part for part in name.split("/") if part not in ("", ".")] or [""]
+    if name.startswith("/") or not last or ".." in (*folders, last):
         raise LeftAlone(f"{name!r} is not a name inside the folder")
     if not _RELATIVE:
         yield _Folder(None, str(_checked_path(root, folders, make=make)), last)

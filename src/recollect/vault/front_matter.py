@@ -8,7 +8,7 @@ position of every key; to change a key, its lines are replaced, and every other 
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from recollect.errors import ConfigError
@@ -126,16 +126,20 @@ class FrontMatter:
             lines = "" if value is None else _lines(key, value, newline, self._indent, place)
             text = text[: place.start] + lines + text[place.end :]
             end += len(lines) - (place.end - place.start)
-        new = "".join(
-            _lines(key, value, newline, self._indent)
-            for key, value in values.items()
-            if value is not None and key not in self._properties
-        )
-        if new and _start(text) == len(text):
-            text = f"{text}---{newline}{new}---{newline}"
-        else:
-            text = text[:end] + new + text[end:]
-        return FrontMatter.parse(text)
+        added = {key: value for key, value in values.items() if value is not None and key not in self._properties}
+        new = [_lines(key, value, newline, self._indent) for key, value in added.items()]
+        opening = closing = ""
+        if added and _start(text) == len(text):
+            opening, closing = f"---{newline}", f"---{newline}"
+        text = "".join((text[:end], opening, *new, closing, text[end:]))
+        if known or not all(isinstance(value, str) for value in added.values()) or len(text) * 4 > FRONT_BYTES:
+            return FrontMatter.parse(text)
+        # Only keys with one line each were added: the rest is parsed already.
+        properties, start = dict(self._properties), end + len(opening)
+        for (key, value), line in zip(added.items(), new, strict=True):
+            properties[key] = _Property(value or None, start, start + len(line), "", "")
+            start += len(line)
+        return replace(self, text=text, _properties=properties, _end=start)
 
 
 def _start(text: str) -> int:

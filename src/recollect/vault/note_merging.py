@@ -237,6 +237,7 @@ class NotesMerge:
                     for step in steps:
                         step.take()
                     publish_files(self.folder, self._staged)
+                    self._staged.clear()
                     sync_folders(self.folder, self._touched)  # before the commit, which relies on the files
                 except OSError as error:  # convert here: the database layer would treat it as its own failure
                     raise LeftAlone(str(error)) from error
