@@ -188,7 +188,7 @@ class SessionLog:
         # Mostly nothing was removed, replaced or erased; one loop over one array of JSON takes half of the other way.
         with suppress(ValueError, KeyError, TypeError):
             stored = json.loads(f"[{','.join([row[-1] for row in rows])}]")
-            items: list[dict[str, Any]] = [one[ITEM] for one in stored if REPLACES not in one]
+            items: list[dict[str, Any]] = [one[ITEM] for one in stored]
             if len(items) == len(rows):
                 return items[::-1]
         return list(map(self._item_of, self._left()))[::-1]

@@ -32,7 +32,7 @@ class ItemVectors:
         """
 
         def put(work: Work, made: Mapping[int, Entry]) -> None:
-            _put(work.tx, model, [(entry, drafts[place][1]) for place, entry in made.items()])
+            _insert(work.tx, model, [(entry, drafts[place][1]) for place, entry in made.items()])
 
         adds = [checked(add) for add, _ in drafts]
         return self._entries.add([add for add in adds if isinstance(add, Add)], put)
@@ -68,6 +68,10 @@ class ItemVectors:
 
 def _put(tx: Transaction, model: str, vectors: Sequence[tuple[Entry, Mapping[str, bytes]]]) -> None:
     tx.many("item_vectors.forget", [{"entry_id": entry.id} for entry, _ in vectors])
+    _insert(tx, model, vectors)
+
+
+def _insert(tx: Transaction, model: str, vectors: Sequence[tuple[Entry, Mapping[str, bytes]]]) -> None:
     tx.many(
         "item_vectors.put",
         [
