@@ -28,6 +28,10 @@ class Driver(ABC):
         """Store a text under a key; a session appends it, everything else replaces what was there."""
 
     @abstractmethod
+    async def put_unstorable(self, key: str) -> None:
+        """Put something that is not JSON, or of another type, under a key, if possible after something valid."""
+
+    @abstractmethod
     async def read(self, key: str) -> list[str]:
         """Return the texts under a key."""
 

@@ -5,6 +5,7 @@ Each suite runs these tests with the real package of its framework, once per dri
 
 import asyncio
 import contextlib
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -135,6 +136,19 @@ async def test_a_key_is_refused_or_only_a_key(adapter: Adapter, key: str, tmp_pa
             memory = home.agent("default")
             assert [*memory.list(), *memory.conversations.list(True), *memory.graphs.list()] == []
     assert {path.name for path in tmp_path.iterdir()} <= {"home"}
+
+
+@different
+async def test_what_is_not_json_is_refused_in_words_and_nothing_is_stored(adapter: Adapter, location: str) -> None:
+    driver = adapter(location)
+    with pytest.raises(Exception) as raised:
+        await driver.put_unstorable("s")
+    assert re.search(r"JSON|is text|are bytes", str(raised.value))
+    assert len(str(raised.value)) < 1_000
+    assert await driver.read("s") == []
+    await driver.put("s", SAID)
+    await driver.close()
+    assert await read(adapter, location) == [SAID]
 
 
 PUTS = """

@@ -15,6 +15,10 @@ class OfHistoryProvider(Driver):
     async def put(self, key: str, text: str) -> None:
         await self._provider.save_messages(key, [Message("user", [text])])
 
+    async def put_unstorable(self, key: str) -> None:
+        bad = Message("user", ["bad"], additional_properties={"x": float("nan")})
+        await self._provider.save_messages(key, [Message("user", ["good"]), bad])
+
     async def read(self, key: str) -> list[str]:
         return [message.text for message in await self._provider.get_messages(key)]
 

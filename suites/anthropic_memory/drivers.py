@@ -29,6 +29,9 @@ class OfMemoryTool(Driver):
             (old,) = await self.read(key)
             await self._call("str_replace", key, old_str=old, new_str=text)
 
+    async def put_unstorable(self, key: str) -> None:
+        await self._call("create", key, file_text=5)
+
     async def read(self, key: str) -> list[str]:
         try:
             shown = await self._call("view", key)

@@ -15,6 +15,9 @@ class OfMemory(Driver):
     async def put(self, key: str, text: str) -> None:
         await self._memory.add(MemoryContent(content=text, mime_type="text/plain"))
 
+    async def put_unstorable(self, key: str) -> None:
+        await self._memory.add(MemoryContent(content={"x": object()}, mime_type="application/json"))
+
     async def read(self, key: str) -> list[str]:
         found = await self._memory.query("staging port wrote number next text")
         return [str(content.content) for content in found.results]

@@ -15,6 +15,10 @@ class OfSessionStore(Driver):
         line = {"type": "user", "message": {"role": "user", "content": text}}
         await self._store.append({"project_key": "p", "session_id": key}, [line])
 
+    async def put_unstorable(self, key: str) -> None:
+        lines = [{"type": "user", "message": {"role": "user", "content": "good"}}, {"type": "user", "x": object()}]
+        await self._store.append({"project_key": "p", "session_id": key}, lines)
+
     async def read(self, key: str) -> list[str]:
         lines = await self._store.load({"project_key": "p", "session_id": key})
         return [line["message"]["content"] for line in lines or []]

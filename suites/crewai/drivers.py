@@ -20,6 +20,11 @@ class OfBackend(Driver):
     async def put(self, key: str, text: str) -> None:
         await self._backend.asave([MemoryRecord(id=key, content=text, embedding=[1.0, 0.0])])
 
+    async def put_unstorable(self, key: str) -> None:
+        good = MemoryRecord(id="good", content="good", embedding=[1.0, 0.0])
+        bad = MemoryRecord(id=key, content="bad", embedding=[1.0, 0.0], metadata={"x": object()})
+        await self._backend.asave([good, bad])
+
     async def read(self, key: str) -> list[str]:
         found = self._backend.get_record(key)
         return [] if found is None else [found.content]

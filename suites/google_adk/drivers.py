@@ -27,6 +27,9 @@ class OfSessionService(Driver):
             session = await self._service.get_session(**known)
         await self._service.append_event(session, said(text))
 
+    async def put_unstorable(self, key: str) -> None:
+        await self._service.create_session(app_name="a", user_id="u", session_id=key, state={"x": object()})
+
     async def read(self, key: str) -> list[str]:
         session = await self._service.get_session(app_name="a", user_id="u", session_id=key)
         return [event.content.parts[0].text for event in session.events] if session else []

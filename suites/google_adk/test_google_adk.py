@@ -9,6 +9,7 @@ from google.adk.errors.already_exists_error import AlreadyExistsError
 from google.adk.errors.session_not_found_error import SessionNotFoundError
 from google.adk.events.event import Event
 from google.adk.events.event_actions import EventActions
+from google.adk.platform.time import reset_time_provider, set_time_provider
 from google.adk.sessions.base_session_service import GetSessionConfig
 from google.adk.sessions.in_memory_session_service import InMemorySessionService
 from google.genai import types
@@ -187,6 +188,30 @@ async def test_a_session_id_that_cannot_be_stored_is_refused(location: str, bad:
     service = SessionService(location)
     with pytest.raises((recollect.Invalid, AttributeError)):
         await service.create_session(**ANA, session_id=bad)
+    service.close()
+
+
+async def test_an_event_that_is_not_json_is_refused_and_the_session_goes_on(location: str) -> None:
+    service = SessionService(location)
+    session = await service.create_session(**ANA, session_id="s")
+    with pytest.raises(recollect.Invalid, match="not JSON"):
+        await service.append_event(session, said("Bad.", custom_metadata={"x": object()}))
+    await service.append_event(session, said("Good."))
+    found = await service.get_session(**ANA, session_id="s")
+    assert [event.content.parts[0].text for event in found.events] == ["Good."]
+    service.close()
+
+
+async def test_an_event_keeps_its_time_if_a_clock_stands_still(location: str) -> None:
+    service = SessionService(location)
+    session = await service.create_session(**ANA, session_id="s")
+    set_time_provider(lambda: 1_000.0)
+    try:
+        await service.append_event(session, said("Staging listens on port 8080."))
+    finally:
+        reset_time_provider()
+    found = await service.get_session(**ANA, session_id="s")
+    assert [event.timestamp for event in found.events] == [1_000.0]
     service.close()
 
 

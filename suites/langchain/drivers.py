@@ -13,6 +13,9 @@ class OfByteStore(Driver):
     async def put(self, key: str, text: str) -> None:
         await self._store.amset([(key, text.encode())])
 
+    async def put_unstorable(self, key: str) -> None:
+        await self._store.amset([("good", b"good"), (key, object())])
+
     async def read(self, key: str) -> list[str]:
         return [value.decode() for value in await self._store.amget([key]) if value is not None]
 
@@ -26,6 +29,9 @@ class OfVectorStore(Driver):
 
     async def put(self, key: str, text: str) -> None:
         await self._store.aadd_texts([text], ids=[key])
+
+    async def put_unstorable(self, key: str) -> None:
+        await self._store.aadd_texts(["good", "bad"], [{}, {"x": object()}], ids=["good", key])
 
     async def read(self, key: str) -> list[str]:
         return [document.page_content for document in await self._store.aget_by_ids([key])]

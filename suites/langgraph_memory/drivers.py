@@ -13,6 +13,9 @@ class OfStore(Driver):
     async def put(self, key: str, text: str) -> None:
         self._store.put(("notes",), key, {"text": text})
 
+    async def put_unstorable(self, key: str) -> None:
+        self._store.put(("notes",), key, {"x": object()})
+
     async def read(self, key: str) -> list[str]:
         item = self._store.get(("notes",), key)
         return [] if item is None else [item.value["text"]]
@@ -27,6 +30,9 @@ class OfAsyncStore(Driver):
 
     async def put(self, key: str, text: str) -> None:
         await self._store.aput(("notes",), key, {"text": text})
+
+    async def put_unstorable(self, key: str) -> None:
+        await self._store.aput(("notes",), key, {"x": object()})
 
     async def read(self, key: str) -> list[str]:
         item = await self._store.aget(("notes",), key)
@@ -45,6 +51,10 @@ class OfSaver(Driver):
     async def put(self, key: str, text: str) -> None:
         state = {**empty_checkpoint(), "channel_values": {"text": text}}
         await self._saver.aput({"configurable": {"thread_id": key, "checkpoint_ns": ""}}, state, {}, {})
+
+    async def put_unstorable(self, key: str) -> None:
+        config = {"configurable": {"thread_id": key, "checkpoint_ns": ""}}
+        await self._saver.aput(config, empty_checkpoint(), {"x": object()}, {})
 
     async def read(self, key: str) -> list[str]:
         found = await self._saver.aget_tuple({"configurable": {"thread_id": key}})

@@ -15,6 +15,10 @@ class OfChatStore(Driver):
     async def put(self, key: str, text: str) -> None:
         await self._store.async_add_message(key, ChatMessage(text))
 
+    async def put_unstorable(self, key: str) -> None:
+        bad = ChatMessage("bad", additional_kwargs={"x": object()})
+        await self._store.aset_messages(key, [ChatMessage("good"), bad])
+
     async def read(self, key: str) -> list[str]:
         return [str(message.content) for message in await self._store.aget_messages(key)]
 

@@ -128,7 +128,7 @@ def test_a_key_with_dots_and_slashes_is_only_a_key(tmp_path: Path) -> None:
 
 def test_a_message_that_is_not_json_is_refused_and_nothing_is_appended(location: str) -> None:
     store = ChatStore(location)
-    with pytest.raises(ValueError):
+    with pytest.raises(recollect.Invalid, match="not JSON"):
         store.set_messages("s", [SAID[0], ChatMessage("text", additional_kwargs={"odd": float("nan"), "x": object()})])
     assert store.get_messages("s") == []
     store.close()

@@ -21,6 +21,9 @@ class OfAsyncSession(Driver):
     async def put(self, key: str, text: str) -> None:
         await self._session(key).add_items([{"role": "user", "content": text}])
 
+    async def put_unstorable(self, key: str) -> None:
+        await self._session(key).add_items([{"role": "user", "content": "good"}, {"role": "user", "content": object()}])
+
     async def read(self, key: str) -> list[str]:
         return [item["content"] for item in await self._session(key).get_items()]
 

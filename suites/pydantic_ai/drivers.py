@@ -1,7 +1,7 @@
 """How the tests of every adapter use the message histories for Pydantic AI."""
 
 from driver import Driver
-from pydantic_ai.messages import ModelRequest, UserPromptPart
+from pydantic_ai.messages import ModelRequest, ToolReturnPart, UserPromptPart
 
 from recollect.adapters.pydantic_ai import History
 
@@ -20,6 +20,10 @@ class OfHistory(Driver):
 
     async def put(self, key: str, text: str) -> None:
         await self._history(key).add([ModelRequest([UserPromptPart(text)])])
+
+    async def put_unstorable(self, key: str) -> None:
+        good, bad = ModelRequest([UserPromptPart("good")]), ModelRequest([ToolReturnPart("tool", object(), "1")])
+        await self._history(key).add([good, bad])
 
     async def read(self, key: str) -> list[str]:
         return [str(message.parts[0].content) for message in await self._history(key).messages()]

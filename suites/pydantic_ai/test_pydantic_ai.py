@@ -126,7 +126,7 @@ async def test_a_session_id_that_cannot_be_stored_is_refused(location: str, bad:
 async def test_a_message_that_is_not_json_is_refused_and_nothing_is_appended(location: str) -> None:
     bad = ModelResponse([ToolCallPart("weather", {"at": object()})])
     async with History("s", location) as history:
-        with pytest.raises(ValueError):
+        with pytest.raises(recollect.Invalid, match="not JSON"):
             await history.add([said("text"), bad])
         assert await history.messages() == []
 

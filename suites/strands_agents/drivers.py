@@ -18,6 +18,9 @@ class OfStorage(Driver):
     async def put(self, key: str, text: str) -> None:
         await self._storage.write(key, text.encode())
 
+    async def put_unstorable(self, key: str) -> None:
+        await self._storage.write(key, object())
+
     async def read(self, key: str) -> list[str]:
         found = await self._storage.read(key)
         return [] if found is None else [found.decode()]
@@ -41,6 +44,11 @@ class OfSessionRepository(Driver):
         message = {"role": "user", "content": [{"text": text}]}
         # The number of a message is its framework's choice; two processes choose different ones here.
         repository.create_message(key, "helper", SessionMessage(message, hash(text)))
+
+    async def put_unstorable(self, key: str) -> None:
+        repository = self._repository
+        repository.create_session(Session(key, SessionType.AGENT))
+        repository.create_agent(key, SessionAgent("helper", {"x": object()}, {}))
 
     async def read(self, key: str) -> list[str]:
         try:

@@ -8,13 +8,17 @@ import base64
 import re
 from dataclasses import dataclass
 
-from recollect import Conflict, Entry, Memory, NotFound, Stale, Write
+from recollect import Conflict, Entry, Invalid, Memory, NotFound, Stale, Write
 
-__all__ = ["ByteEntries", "KeyHit"]
+__all__ = ["ByteEntries", "KeyHit", "NotBytes"]
 
 BINARY, EMPTY = "[bytes that are not text]", "="
 """Content of an entry for bytes that are not text, or blank; its context if there are none."""
 MOST_HITS = 100
+
+
+class NotBytes(Invalid, TypeError):
+    """A value is not bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,9 +40,11 @@ class ByteEntries:
         self._memory, self._tag, self._root = memory, prefix, f"{prefix}/"
 
     def put(self, key: str, data: bytes) -> None:
-        """Store bytes under a key. What was there stays in the entry's history."""
+        """Store bytes under a key. What was there stays in the entry's history. Raises NotBytes for anything else."""
+        if not isinstance(data, bytes | bytearray | memoryview):
+            raise NotBytes(f"values are bytes, not {type(data).__name__}")
         name = self._root + key
-        content, context = _stored(data)
+        content, context = _stored(bytes(data))
         while True:
             try:
                 self._memory.remember(content, name=name, tags=[self._tag], context=context)

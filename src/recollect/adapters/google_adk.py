@@ -16,6 +16,7 @@ from typing import Any
 
 from recollect import Turn
 from recollect.adapters.homes import Opened, in_thread, missing
+from recollect.adapters.session_items import NotJson
 from recollect.adapters.session_log import SessionLog
 from recollect.adapters.sessions import SessionLogs, chat_id_of, chat_ids
 
@@ -75,11 +76,7 @@ class _Service:
         log = self._log(*key)
         known = {item.get("id") for item in log.items()}
         log.add(
-            [
-                event.model_dump(mode="json", exclude_none=True)
-                for event in events
-                if event.id not in known and not event.partial
-            ],
+            [_item_of(event) for event in events if event.id not in known and not event.partial],
             message_of,
         )
 
@@ -156,7 +153,7 @@ class SessionService(_Service, BaseSessionService):
         if not recent:
             raise SessionNotFoundError(f"Session {key[2]} not found.")
         if event.id not in recent:
-            seq = log.add([event.model_dump(mode="json", exclude_none=True)], message_of)
+            seq = log.add([_item_of(event)], message_of)
             # Another number than the next one means that another event was appended in between.
             self._seen = (key, newest + 1, (*recent, event.id)[-RECENT:]) if seq == newest + 1 else None
             self._share(key, event.actions.state_delta)
@@ -250,9 +247,18 @@ def _stored(log: SessionLog) -> tuple[dict[str, Any], list[Event]] | None:
     return (state, [_event_of(item) for item in items if item.get("type") != CREATED]) if items else None
 
 
+def _item_of(event: Event) -> dict[str, Any]:
+    """Return the item of an event, without defaults, which would take longer to read. Raises NotJson."""
+    try:
+        item: dict[str, Any] = event.model_dump(mode="json", exclude_none=True, exclude_defaults=True)
+    except ValueError as error:
+        raise NotJson(f"the event {event.id} is not JSON: {error}") from None
+    return item | {"id": event.id, "timestamp": event.timestamp}  # they never have a default
+
+
 def _event_of(item: Mapping[str, Any]) -> Event:
     """Return the event of an item; what another program appended to the conversation has only a role and a text."""
-    if "author" in item:
+    if "role" not in item:
         return Event.model_validate(item)
     author, role = ("user", "user") if item["role"] == "user" else ("agent", "model")
     return Event(author=author, content=types.Content(role=role, parts=[types.Part(text=item["content"])]))

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from recollect.adapters.homes import Opened, in_thread, missing
+from recollect.adapters.session_items import NotJson
 from recollect.adapters.session_log import SessionLog
 from recollect.adapters.sessions import SessionLogs, chat_id_of, chat_ids
 
@@ -54,7 +55,7 @@ class ChatStore(BaseChatStore):
 
     def set_messages(self, key: str, messages: list[ChatMessage]) -> None:
         """Replace the messages of a key, in one transaction. The journal keeps the old ones until they are erased."""
-        self._log(key).reset([message.model_dump(mode="json") for message in messages], message_of)
+        self._log(key).reset(list(map(_item_of, messages)), message_of)
 
     def get_messages(self, key: str) -> list[ChatMessage]:
         """Return the messages of a key, in order."""
@@ -62,7 +63,7 @@ class ChatStore(BaseChatStore):
 
     def add_message(self, key: str, message: ChatMessage) -> None:
         """Append a message to those of a key."""
-        self._log(key).add([message.model_dump(mode="json")], message_of)
+        self._log(key).add([_item_of(message)], message_of)
 
     def delete_messages(self, key: str) -> list[ChatMessage] | None:
         """Remove the messages of a key and return them; None if there are none."""
@@ -131,6 +132,15 @@ class MemoryBlock(BaseMemoryBlock[str]):
     def close(self) -> None:
         """Close the home, if nothing else in this process uses it."""
         self._store.close()
+
+
+def _item_of(message: ChatMessage) -> dict[str, Any]:
+    """Return the item of a message. Raises NotJson."""
+    try:
+        item: dict[str, Any] = message.model_dump(mode="json")
+    except (ValueError, RecursionError) as error:
+        raise NotJson(f"the message is not JSON: {error}") from None
+    return item
 
 
 def message_of(item: Mapping[str, Any]) -> Mapping[str, Any]:

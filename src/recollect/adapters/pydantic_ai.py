@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from recollect.adapters.homes import Opened, in_thread, missing
+from recollect.adapters.session_items import NotJson
 from recollect.adapters.session_log import SessionLog
 from recollect.adapters.sessions import chat_id_of
 
@@ -60,7 +61,10 @@ class History:
         Raises Invalid if a message is not valid JSON.
         """
         self._opened.ensure_open()
-        items = ModelMessagesTypeAdapter.dump_python(list(messages), mode="json")
+        try:
+            items = ModelMessagesTypeAdapter.dump_python(list(messages), mode="json")
+        except ValueError as error:
+            raise NotJson(f"the messages are not JSON: {error}") from None
         await in_thread(self._log.add, [{**item, "instructions": None} for item in items], message_of)
 
     async def clear(self) -> None:

@@ -42,8 +42,8 @@ __all__ = ["SessionEnd", "SessionLog"]
 PAGE = 1_000
 SPARE = 16
 """Minimum number of events to read for a few items, because some events may be removals."""
-_UNPLAIN = tuple(f'"{key}":' for key in (CHANGE, REPLACES, AFTER, ENCODED))
-"""What occurs in the JSON of a payload that is more than an item."""
+_PLAIN = f'{{"{ITEM}":'
+"""Start of the payload of an event that is an item, in the JSON that the journal stores."""
 NEWEST = 2**62
 """Greater than every sequence number."""
 
@@ -103,12 +103,9 @@ class SessionLog:
 
         Return None if that takes more than that: if an item was removed, replaced, erased or stored by others.
         """
-        rows = list(self._memory.conversations.payload_rows(self._chat_id))
-        found = [row[-1] for row in rows if row[-1] and row[1] is None]
-        everything = "".join(found)
-        if len(found) < len(rows) or any(key in everything for key in _UNPLAIN):
-            return None
-        return found[::-1]
+        # New items of a replacement look like others, but the replacement, an event before them, does not.
+        found = [row[-1] for row in self._memory.conversations.payload_rows(self._chat_id)]
+        return found[::-1] if all(payload.startswith(_PLAIN) for payload in found) else None
 
     def newest_first(self, before: int = NEWEST) -> Iterator[dict[str, Any]]:
         """Iterate over the items from the newest to the oldest, before a sequence number."""

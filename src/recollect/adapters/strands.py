@@ -68,7 +68,7 @@ class Storage:
         the data has more than 1 MB.
         """
         normal = _key(key)
-        await self._run(self._entries.put, self._prefix + normal, bytes(data))
+        await self._run(self._entries.put, self._prefix + normal, data)
         if self._search_strategy is not None:
             try:
                 await self._search_strategy.index(self, normal, data)
