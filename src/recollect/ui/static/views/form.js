@@ -24,8 +24,11 @@ export function leaving() {
 }
 
 export const FIELDS = ["content", "tags", "context", "category", "importance"];
-/** Return the name of a field, as it is shown. */
-export const fieldName = (field) => (FIELDS.includes(field) ? t(`field.${field}`) : field);
+/** Return the name of a field, as it is shown: its own name if the language has no text for it. */
+export const fieldName = (field) => {
+  const key = `field.${field}`, text = t(key);
+  return text === key ? field : text;
+};
 const same = (one, other) => JSON.stringify(one ?? "") === JSON.stringify(other ?? "");
 /** Return a field's value as one line of text. */
 export const shown = (value) => (Array.isArray(value) ? value.join(", ") : String(value ?? ""));
