@@ -426,8 +426,9 @@ def _query_terms(text: str) -> tuple[tuple[str, ...], ...]:
     units: list[tuple[int, str]] = []
     votes = 0
     for chunk in text.split():
-        found = list(_units(chunk))
-        votes += sum(votes_of(unit) for kind, unit in found if kind == _WORD) + sign_votes(chunk)
+        # Questions share most of their words.
+        found, more = _of_query(chunk) if len(chunk) <= _TERM_LIMIT else _of_query.__wrapped__(chunk)
+        votes += more
         units += found
     languages = leading(votes)
     split = compound_parts if "german" in languages else _unsplit
@@ -438,10 +439,17 @@ def _query_terms(text: str) -> tuple[tuple[str, ...], ...]:
     return _groups(units, stops, searched, split) or _groups(units, ENGLISH_STOPS | PORTUGUESE_STOPS, searched, split)
 
 
+@lru_cache(maxsize=4096)
+def _of_query(chunk: str) -> tuple[tuple[tuple[int, str], ...], int]:
+    """Return the units of a chunk of a query and its votes for languages."""
+    found = tuple(_units(chunk))
+    return found, sum(votes_of(unit) for kind, unit in found if kind == _WORD) + sign_votes(chunk)
+
+
 def _groups(
     units: Sequence[tuple[int, str]],
     stops: Container[str],
-    languages: Sequence[str],
+    languages: tuple[str, ...],
     split: Callable[[str], tuple[str, ...]],
 ) -> tuple[tuple[str, ...], ...]:
     """Return the groups of a query; see `query_terms`."""
@@ -464,7 +472,8 @@ def _groups(
     return tuple(groups)
 
 
-def _alternatives(word: str, languages: Sequence[str]) -> tuple[str, ...]:
+@lru_cache(maxsize=4096)
+def _alternatives(word: str, languages: tuple[str, ...]) -> tuple[str, ...]:
     """Return the word's stems in the languages, except those in which it is a stop word and never indexed."""
     return tuple(dict.fromkeys(STEMMERS[one](word) for one in languages if word not in STOPS[one]))
 

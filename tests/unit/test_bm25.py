@@ -9,7 +9,8 @@ from bm25_oracle import bm25
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.search.bm25 import DocumentRange, PostingList, idf, rank
+from recollect.search.bm25 import DocumentRange, PostingList, rank
+from recollect.search.ranking import idf
 
 Documents = dict[int, dict[str, int]]
 TERMS = "abcdefgh"

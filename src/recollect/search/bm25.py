@@ -12,13 +12,12 @@ Equal scores are ordered newest document first.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from math import log
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["K1", "B", "DocumentRange", "PostingList", "gains", "idf", "merged", "rank"]
+__all__ = ["K1", "B", "DocumentRange", "PostingList", "gains", "merged", "rank"]
 
 K1 = 1.2
 B = 0.75
@@ -48,11 +47,6 @@ class DocumentRange:
             norms = K1 * (1 - b + b * self.lengths / average)
             self._norms = (average, b), norms
         return norms
-
-
-def idf(documents: int, holding: int) -> float:
-    """Inverse document frequency of a term held by `holding` of `documents` (Lucene's formula, never negative)."""
-    return log(1 + (documents - holding + 0.5) / (holding + 0.5))
 
 
 def merged(lists: Sequence[tuple[float, PostingList]]) -> PostingList:

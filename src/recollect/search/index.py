@@ -31,7 +31,7 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from recollect.errors import Corrupt
-from recollect.search.ranking import b_for
+from recollect.search.ranking import b_for, idf
 from recollect.search.tail import pack, unpack
 from recollect.storage.counters import Counters
 from recollect.storage.database import Row, Transaction
@@ -447,22 +447,21 @@ class Statistics:
         self.documents = sum(look.documents for look in looks)
         self.average = sum(look.tokens for look in looks) / max(self.documents, 1) or 1.0
         """Average document length in terms."""
-        holding: Counter[str] = Counter()
-        for look in looks:
-            holding.update(look.holding)
+        counts = [look.holding for look in looks if look.holding]
+        holding = counts[0] if len(counts) == 1 else sum(counts, Counter[str]())
         exact: list[list[str]] = []
         self.like: list[list[tuple[float, str]]] = []
         """For each word its expansion terms (prefix and fuzzy matches) with their weights, heaviest first."""
         self.idf: list[float] = []
         """For each word the idf of all its spellings and expansion terms together."""
         for spellings in zip(*(look.query for look in looks), strict=True):
-            weights = {term: weight for word in spellings for term, weight in _weights(word).items()}
+            weights = _together(spellings)
             exact.append([term for term, weight in weights.items() if weight >= 1])
             # The idf of all spellings together, so that an expansion never outweighs the word itself.
-            idf = _idf(self.documents, sum(holding[term] for term in weights))
-            self.idf.append(idf)
-            like = [(idf * weight, term) for term, weight in weights.items() if weight < 1]
-            self.like.append(sorted(like, key=lambda one: -one[0]))
+            rarity = _idf(self.documents, sum(holding[term] for term in weights))
+            self.idf.append(rarity)
+            like = [(rarity * weight, term) for term, weight in weights.items() if weight < 1]
+            self.like.append(sorted(like, key=lambda one: -one[0]) if like else like)
         self.exact = [(weight, term) for weight, _, term in weigh(exact, holding, self.documents)]
 
 
@@ -524,19 +523,24 @@ def weigh(query: Sequence[Sequence[str]], holding: Mapping[str, int], documents:
     """
     weighted: list[tuple[float, int, str]] = []
     for place, word in enumerate(query):
-        idf = _idf(documents, sum(holding[term] for term in word))
-        weighted += [(idf, place, term) for term in word]
+        rarity = _idf(documents, sum(holding[term] for term in word))
+        weighted += [(rarity, place, term) for term in word]
     return sorted(weighted, key=lambda spelling: -spelling[0])
 
 
 def _idf(documents: int, holding: int) -> float:
-    from recollect.search import bm25
-
-    return bm25.idf(documents, min(holding, documents))
+    return idf(documents, min(holding, documents))
 
 
 def _weights(word: Word) -> Mapping[str, float]:
     return word if isinstance(word, Mapping) else dict.fromkeys(word, 1.0)
+
+
+def _together(spellings: Sequence[Word]) -> Mapping[str, float]:
+    """Return the weights of the terms of a word in all indexes."""
+    if any(isinstance(word, Mapping) for word in spellings):
+        return {term: weight for word in spellings for term, weight in _weights(word).items()}
+    return dict.fromkeys(chain.from_iterable(spellings), 1.0)
 
 
 def _indexed(tx: Transaction, counters: Counters) -> dict[int, tuple[int, int]]:

@@ -33,6 +33,7 @@ __all__ = [
     "decayed",
     "explain",
     "fuse",
+    "idf",
     "is_personal",
     "ranks",
     "relevance",
@@ -83,6 +84,11 @@ def b_for(average: float) -> float:
     0.05 on messages, and stays within 0.002 elsewhere.
     """
     return 0.3 + 0.6 * _between(average, 12, 200)
+
+
+def idf(documents: int, holding: int) -> float:
+    """Inverse document frequency of a term held by `holding` of `documents` (Lucene's formula, never negative)."""
+    return log(1 + (documents - holding + 0.5) / (holding + 0.5))
 
 
 def _between(value: float, low: float, high: float) -> float:
