@@ -5,6 +5,7 @@ Methods only check their input and delegate.
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from recollect import names
 from recollect.clock import LAST, Moment, milliseconds
@@ -22,15 +23,17 @@ from recollect.model.entry import Category, Entry, Kind, Lifetime, Origin, Scope
 from recollect.model.filters import Filters
 from recollect.model.history import ConversationHandle, Recovery, reference
 from recollect.model.listing import LONGEST, ListPage, Removed, Sort
-from recollect.model.note_graph import NoteGraph
 from recollect.model.operation import Revision
 from recollect.model.overview import NetChanges, Outcome, Overview
-from recollect.model.provenance import Provenance
 from recollect.model.recall import UNANSWERED, Accesses, Hit
-from recollect.model.timeline import Timeline
 from recollect.storage import history
-from recollect.vault.links import Links, links
 from recollect.vault_files import VaultFiles
+
+if TYPE_CHECKING:
+    from recollect.model.note_graph import NoteGraph
+    from recollect.model.provenance import Provenance
+    from recollect.model.timeline import Timeline
+    from recollect.vault.links import Links
 
 __all__ = ["MemoryReads", "conversations_have_more", "search_notes"]
 
@@ -152,11 +155,13 @@ class MemoryReads:
         self._files.read_edits()
         return self._entries.seen(names.name(name_or_id, "name or id"))
 
-    def links(self, name_or_id: str) -> Links:
+    def links(self, name_or_id: str) -> "Links":
         """Return the `[[links]]` of an entry, its backlinks, and its links without a target.
 
         Raises NotFound if there is no such entry.
         """
+        from recollect.vault.links import links
+
         self._files.read_edits()
         return links(self._entries.stores, names.name(name_or_id, "name or id"))
 
@@ -337,7 +342,7 @@ class MemoryReads:
 
     def timeline(
         self, *, since: Moment | None = None, until: Moment | None = None, buckets: int = 200, limit: int = 500
-    ) -> Timeline:
+    ) -> "Timeline":
         """Return the notes and conversations of a span of time, without bounds of all time.
 
         They are counted in `buckets` parts of equal length, and listed if there are at most `limit`. Notes that
@@ -352,14 +357,14 @@ class MemoryReads:
         parts, most = checks.count(buckets, "buckets"), min(checks.count(limit, "items"), timeline.MOST_ITEMS)
         return timeline.of_stores(self._entries.stores, self._clock.now(), start, end, buckets=parts, limit=most)
 
-    def graph(self, *, limit: int = 5_000) -> NoteGraph:
+    def graph(self, *, limit: int = 5_000) -> "NoteGraph":
         """Return the newest notes as a graph: their `[[links]]`, evidence, successors, and names that a few share."""
         from recollect.vault import note_graph
 
         self._files.read_edits()
         return note_graph.of_stores(self._entries.stores, min(checks.count(limit, "notes"), note_graph.MAX_NOTES))
 
-    def provenance(self, name_or_id: str) -> Provenance:
+    def provenance(self, name_or_id: str) -> "Provenance":
         """Return where an entry comes from: the tree of what it was made from, down to the turns of conversations.
 
         Each source has its author, time, conversation and the beginning of its text. A source that no longer exists, or

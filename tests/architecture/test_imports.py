@@ -155,7 +155,7 @@ LATE |= {
 LATE |= {
     f"vault.{name}" for name in ("converting", "git", "identity", "markdown", "merging", "note_graph", "note_merging")
 }
-LATE |= {f"vault.{name}" for name in ("removing", "status", "sync")}
+LATE |= {f"vault.{name}" for name in ("links", "removing", "status", "sync")}
 """Modules that are imported where they are called, because a hook or the start of a command needs none of them."""
 
 
