@@ -133,7 +133,7 @@ def problem(
     """Build the problem response for a request path."""
     body = {
         "type": "about:blank",
-        "title": HTTPStatus(status).phrase,
+        "title": _title(status),
         "status": status,
         "code": code or CODES.get(status, "invalid"),
         "detail": detail,
@@ -143,10 +143,18 @@ def problem(
     return ProblemResponse(body, status, dict(headers or {}))
 
 
+_TITLES = {413: "Request Entity Too Large", 422: "Unprocessable Entity"}
+"""Titles of statuses whose phrase differs between versions of Python."""
+
+
+def _title(status: int) -> str:
+    return _TITLES.get(status) or HTTPStatus(status).phrase
+
+
 def described(*statuses: int) -> dict[int | str, dict[str, Any]]:
     """Return the OpenAPI responses of a route for these error statuses."""
     content = {"application/problem+json": {"schema": {"$ref": "#/components/schemas/ProblemDetails"}}}
-    return {status: {"description": HTTPStatus(status).phrase, "content": content} for status in statuses}
+    return {status: {"description": _title(status), "content": content} for status in statuses}
 
 
 def kind_of(error: RecollectError) -> tuple[int, Code]:

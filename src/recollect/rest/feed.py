@@ -233,7 +233,7 @@ class Feeds:
                 if news.is_new(after):
                     after = news.brings(after)
                     yield after.message(news.message)
-            yield b'event: end\ndata: {"reason": "come again with the last id"}\n\n'
+            yield b'event: end\ndata: {"reason": "reconnect with the last id"}\n\n'
         finally:
             source.listeners.discard(listener)
 

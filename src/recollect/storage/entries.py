@@ -83,7 +83,7 @@ CHUNK = 500
 """Longest list per query: PostgreSQL binds one parameter per item."""
 ALIASES_READ = 50
 """Maximum number of entries in the trash to search for an alias: the newest whose snapshot contains it as a string."""
-_ADVICE = "Run `recollect check --repair`, which mends it if the log proves what it was; else restore a backup"
+_ADVICE = "Run `recollect check --repair`, which repairs it if the log proves its value; otherwise restore a backup"
 _LOG_COLUMNS = ("seq", "at", "actor", "operation", "entry_id", "before", "after")
 _NUMBERS = {int, float, type(None)}
 """Types of the stored ranking inputs."""

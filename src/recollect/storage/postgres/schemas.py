@@ -164,8 +164,8 @@ class Schemas:
             workspace, agent = owner
             raise Corrupt(
                 f"the memory of agent {agent!r} in workspace {workspace!r} is missing: {self.server.where} has no "
-                f"schema {schema}. Restore that schema from a backup; to start afresh, delete the workspace, or the "
-                f"agent's row in {CONTROL}.agents"
+                f"schema {schema}. Restore that schema from a backup; to start with an empty memory, delete the "
+                f"workspace, or the agent's row in {CONTROL}.agents"
             )
 
     def missing_parts(self, schema: str) -> list[str]:

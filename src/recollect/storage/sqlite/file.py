@@ -133,7 +133,7 @@ class SqliteFile:
                 return self.present()
             raise Corrupt(
                 f"{self.path} is missing, but its write-ahead log {self.wal.name} is there and may hold writes. "
-                "Put the file back, or remove the log to start afresh"
+                "Put the file back, or remove the log to start with an empty memory"
             )
         return identity is not None
 

@@ -71,7 +71,7 @@ def connect(path: Path, key: EncryptionKey | None = None) -> apsw.Connection:
     if found.st_size < SMALLEST:
         raise Corrupt(
             f"{path} is empty ({found.st_size} bytes): it was truncated, or is not a recollect memory. "
-            "Restore it from a backup, or remove it to start afresh"
+            "Restore it from a backup, or remove it to start with an empty memory"
         )
     require_form(path, key)
     connection = open_file(path, key)
