@@ -35,7 +35,8 @@ def _of_server(url: str) -> Tables:
     found: Tables = {}
     with psycopg.connect(url) as connection:
         for schema, table in connection.execute(
-            "SELECT schemaname, tablename FROM pg_tables WHERE schemaname LIKE 'recollect%' ORDER BY 1, 2"
+            "SELECT schemaname, tablename FROM pg_tables WHERE schemaname LIKE 'recollect%' "
+            "AND schemaname NOT LIKE 'recollect_without_%' ORDER BY 1, 2"
         ).fetchall():
             query = sql.SQL("SELECT * FROM {}.{}").format(sql.Identifier(schema), sql.Identifier(table))
             found[f"{schema}.{table}"] = sorted(connection.execute(query).fetchall(), key=repr)
@@ -67,12 +68,13 @@ def files(folder: Path) -> dict[str, bytes]:
 
 
 def schemas(url: str) -> list[str]:
-    """The schemas of recollect in a PostgreSQL database."""
+    """The schemas of recollect in a PostgreSQL database, without those of empty tables."""
     with psycopg.connect(url) as connection:
         return [
             name
             for (name,) in connection.execute(
-                "SELECT nspname FROM pg_namespace WHERE nspname LIKE 'recollect%' ORDER BY 1"
+                "SELECT nspname FROM pg_namespace WHERE nspname LIKE 'recollect%' "
+                "AND nspname NOT LIKE 'recollect_without_%' ORDER BY 1"
             )
         ]
 
@@ -82,9 +84,11 @@ def raw(location: str, agent: str = "ana", workspace: str = "default") -> Iterat
     """A function that runs SQL on the tables of an agent, past recollect: to damage them on purpose."""
     if location.startswith("postgresql"):
         from recollect.storage.postgres.schemas import schema_of
+        from recollect.storage.postgres.table_groups import FOLLOWING, empty_schema
 
         with psycopg.connect(location) as server:
-            server.execute(f'SET search_path TO "{schema_of(workspace, agent)}"')
+            path = f'"{schema_of(workspace, agent)}", {", ".join(map(empty_schema, FOLLOWING))}'
+            server.execute(f"SET search_path TO {path}".encode())
             yield server.execute
         return
     path = Path(location)

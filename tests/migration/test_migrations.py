@@ -21,6 +21,7 @@ from recollect.storage.entries import content_hash
 from recollect.storage.postgres import schemas as postgres_schemas
 from recollect.storage.postgres.schemas import ACCOUNT, Schemas, schema_of
 from recollect.storage.postgres.server import PostgresServer
+from recollect.storage.postgres.table_groups import ALL, FOLLOWING
 from recollect.storage.schema import Migration, migrations
 from recollect.storage.sqlite import opening
 from recollect.storage.sqlite.database import SqliteDatabase
@@ -280,13 +281,25 @@ def rows_on_server(url: str, schema: str, tables: list[str]) -> dict[str, list[A
 OLD, NEW = schema_of("default", "ben"), schema_of("default", "ana")
 
 
+def make_all_tables(url: str, *names: str) -> None:
+    """Create the groups of tables that schemas do not have yet."""
+    server = PostgresServer(url)
+    for name in names:
+        for group in FOLLOWING:
+            Schemas(server).add_group(name, group)
+    server.close()
+
+
 def schema_made_by(url: str, number: int, only: Only, samples: Samples) -> None:
     patch = only(number)
     server = PostgresServer(url)
+    patch.setattr(Schemas, "_first_groups", lambda schemas: ALL)
     Schemas(server).prepare(OLD, ("default", "ben"))
     server.close()
     patch.undo()
     with psycopg.connect(url) as connection:
+        # Schemas of that day had all tables, and said nothing of groups.
+        connection.execute(quoting.SQL("COMMENT ON TABLE {} IS NULL").format(quoting.Identifier(OLD, "counters")))
         for table in tables_after(number):
             columns = connection.execute(
                 "SELECT column_name, data_type FROM information_schema.columns"
@@ -310,6 +323,7 @@ def test_an_older_schema_on_postgresql_becomes_the_same_as_a_new_one_and_keeps_i
     before = rows_on_server(postgres_url, OLD, tables_after(number))
     with recollect.open(postgres_url) as home:
         home.agent("ana").remember("this makes a new schema")
+        make_all_tables(postgres_url, NEW)
         new = schema_on_server(postgres_url, NEW)
         assert schema_on_server(postgres_url, OLD) != new
         assert len(home.agent("ben").list()) == 1
@@ -326,6 +340,7 @@ def test_every_schema_on_postgresql_is_the_same_for_every_owner(postgres_url: st
         home.agent("ana").remember("x")
         home.agent("ben").remember("x")
         home.agent("ben").remember("x", scope="account")
+    make_all_tables(postgres_url, NEW, OLD, ACCOUNT)
     schemas = [schema_on_server(postgres_url, schema) for schema in (NEW, OLD, ACCOUNT)]
     assert schemas[0] == schemas[1] == schemas[2]
     assert {row[0] for row in schemas[0]["columns"]} == {"migrations", *tables_after(NUMBERS[-1])}
@@ -339,6 +354,7 @@ def test_every_schema_on_postgresql_is_the_same_for_every_owner(postgres_url: st
 def test_text_on_postgresql_is_ordered_by_its_bytes_and_no_table_has_what_a_cluster_refuses(postgres_url: str) -> None:
     with recollect.open(postgres_url) as home:
         home.agent("ana").remember("x")
+    make_all_tables(postgres_url, NEW)
     schema = schema_on_server(postgres_url, NEW)
     ours = {row for row in schema["columns"] if row[0] != "migrations"}
     assert {collation for _, _, kind, _, _, collation, _ in ours if kind == "text"} == {"C"}

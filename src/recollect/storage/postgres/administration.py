@@ -17,7 +17,8 @@ from recollect.storage.postgres.dialect import vector_from_binary
 from recollect.storage.postgres.schemas import Schemas, schema_of, tables_of
 from recollect.storage.postgres.server import SNAPSHOT
 from recollect.storage.postgres.session import Connection
-from recollect.storage.schema import key_length
+from recollect.storage.postgres.table_groups import Groups, empty_schema, group_of
+from recollect.storage.schema import key_length, layout
 
 __all__ = ["PostgresAdministration"]
 
@@ -100,23 +101,25 @@ class PostgresAdministration(Administration):
         with self._schemas.connection(SNAPSHOT, schema) as connection:
             owner = None if self._workspace is None else (self._workspace, agent)
             self._schemas.require_not_lost(connection, schema, owner)
-            yield _dumped(connection, schema, agent)
+            state = self._schemas.state(connection, schema)
+            yield iter(()) if state is None else _dumped(connection, schema, agent, state.groups)
 
     def close(self) -> None:
         """Do nothing: `PostgresServer` owns the connections."""
 
 
-def _dumped(connection: Connection, schema: str, agent: str) -> DumpedTables:
-    for table in tables_of(connection, schema):
+def _dumped(connection: Connection, schema: str, agent: str, groups: Groups) -> DumpedTables:
+    for table in sorted(name for name, kind in layout().items() if kind == "TABLE"):
+        place = schema if group_of(table) in groups else empty_schema(group_of(table))
         key = quoting.SQL(", ").join(map(quoting.Literal, range(1, key_length(table) + 1)))
         select = quoting.SQL("SELECT * FROM {} WHERE agent = %s ORDER BY {}")
         with connection.cursor("dump", binary=True) as cursor:
-            cursor.execute(select.format(quoting.Identifier(schema, table), key), (agent,))
+            cursor.execute(select.format(quoting.Identifier(place, table), key), (agent,))
             assert cursor.description is not None
             columns = [column.name for column in cursor.description]
             if table == "embeddings":
-                place = columns.index("vector")  # in the format of the SQLite file
-                vectors = ((*row[:place], vector_from_binary(row[place]), *row[place + 1 :]) for row in cursor)
+                at = columns.index("vector")  # in the format of the SQLite file
+                vectors = ((*row[:at], vector_from_binary(row[at]), *row[at + 1 :]) for row in cursor)
                 yield table, columns, vectors
             else:
                 yield table, columns, iter(cursor)

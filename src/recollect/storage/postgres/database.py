@@ -16,6 +16,14 @@ from recollect.storage.postgres.dialect import translate_query, vector_from_bina
 from recollect.storage.postgres.schemas import ACCOUNT, SchemaOwner, Schemas, schema_of
 from recollect.storage.postgres.server import SNAPSHOT
 from recollect.storage.postgres.session import ResultCursor, ServerSession, Statement, set_path
+from recollect.storage.postgres.table_groups import (
+    ALL,
+    CORE,
+    Groups,
+    SchemaState,
+    group_of,
+    group_written_by,
+)
 
 __all__ = ["PostgresDatabase", "PostgresTransaction", "SharedSnapshot"]
 
@@ -43,7 +51,8 @@ class PostgresTransaction(Transaction):
         self.agent = agent
         self._session, self._schemas, self._schema = session, schemas, schema
         self._recover = recover
-        self._generation = session.generations.get(schema)
+        state = session.states.get(schema)
+        self._generation = state.generation if state is not None else None
         self._instead: Transaction | None = None
 
     @property
@@ -85,26 +94,27 @@ class PostgresTransaction(Transaction):
 
     def all_of(self, *queries: NamedQuery) -> list[list[Row]]:
         """Return the rows of several named queries, which are sent in one message."""
-        cursors = self._fetch([self._statement(query, dict(values)) for query, values in queries])
+        written = frozenset(group_written_by(query) for query, _ in queries)
+        cursors = self._fetch([self._statement(query, dict(values)) for query, values in queries], written)
         if self._instead is not None:
             return self._instead.all_of(*queries)
         return [cursor.fetchall() for cursor in cursors]
 
     def run(self, query: str, /, **values: Any) -> int:
         """Run a named query and return the number of rows it changed."""
-        (cursor,) = self._fetch([self._statement(query, values)])
+        (cursor,) = self._fetch([self._statement(query, values)], frozenset({group_written_by(query)}))
         return cursor.rowcount
 
     def send(self, query: str, /, **values: Any) -> None:
         """Run a named query with the next one whose result is needed, or with the commit."""
-        self._select()
+        self._select(group_written_by(query))
         self._session.queue(*self._statement(query, values))
 
     def many(self, query: str, /, rows: Iterable[Mapping[str, Any]]) -> None:
         """Run a named query once for each row of values."""
         sql, agent = translate_query(statement(query)), self.agent
         bound = [{**row, "agent": agent} for row in rows]
-        self._select()
+        self._select(group_written_by(query) if bound else CORE)
         if len(bound) <= FEW:
             for values in bound:
                 self._session.queue(sql, values)
@@ -113,7 +123,7 @@ class PostgresTransaction(Transaction):
 
     def load(self, table: str, columns: Sequence[str], rows: Iterable[Row]) -> None:
         """Bulk-load complete rows into a table."""
-        self._select()
+        self._select(group_of(table))
         target = quoting.Identifier(table), quoting.SQL(", ").join(map(quoting.Identifier, columns))
         cursor = self._session.connection().cursor(binary=True)
         with cursor.copy(quoting.SQL("COPY {} ({}) FROM STDIN").format(*target)) as copy:
@@ -125,35 +135,57 @@ class PostgresTransaction(Transaction):
         bound["agent"] = self.agent
         return translate_query(text), bound
 
-    def _select(self) -> None:
-        """Have the statements that follow run in the schema, which exists."""
+    def _select(self, written: str) -> None:
+        """Have the statements that follow run in the schema, which exists and has this group of tables."""
         if self._generation is None:
             self._fetch([])
-        self._session.select(self._schemas.path(self._schema))
+        self._use_tables(frozenset({written}))
 
-    def _fetch(self, statements: Sequence[Statement]) -> list[ResultCursor]:
-        """Return the cursors of statements; none if another transaction is used instead."""
+    def _use_tables(self, written: Groups) -> None:
+        """Set the search_path, and create the groups of tables into which rows are inserted and that are not there."""
+        states, schemas, schema = self._session.states, self._schemas, self._schema
+        state = states.get(schema)
+        for group in written - (state.groups if state is not None else ALL):
+            states[schema] = state = SchemaState(self._generation or 0, schemas.add_group(schema, group))
+        self._session.select(schemas.path(schema, state.groups if state is not None else ALL))
+
+    def _fetch(self, statements: Sequence[Statement], written: Groups = frozenset()) -> list[ResultCursor]:
+        """Return the cursors of statements; none if another transaction is used instead.
+
+        `written` are the groups of tables into which they insert rows.
+        """
         while self._generation is None and self._instead is None:
-            if (cursors := self._first(statements)) is not None:
+            if (cursors := self._first(statements, written)) is not None:
                 return cursors
             self._instead = self._recover()
         if self._instead is not None:
             self.ranks_vectors = self._instead.ranks_vectors
             return []
-        self._session.select(self._schemas.path(self._schema))
+        self._use_tables(written)
         return self._session.fetch(statements)
 
-    def _first(self, statements: Sequence[Statement]) -> list[ResultCursor] | None:
+    def _first(self, statements: Sequence[Statement], written: Groups) -> list[ResultCursor] | None:
         """Send the first statements of the transaction and what precedes them; return None if there is no schema."""
-        session = self._session
-        session.select(self._schemas.path(self._schema))
-        failure = session.attempt([self._schemas.query_generations((self._schema, ACCOUNT)), *statements])
-        found, *cursors = session.answered
-        session.generations = self._schemas.read_generations(found)
-        self._generation = session.generations.get(self._schema)
-        if failure is not None and self._generation is not None:
+        session, schemas, schema = self._session, self._schemas, self._schema
+        guess = schemas.known.get(schema, ALL)
+        while True:
+            session.select(schemas.path(schema, guess))
+            sent = statements if written <= guess else []
+            failure = session.attempt([schemas.query_generations((schema, ACCOUNT)), *sent])
+            found, *cursors = session.answered
+            session.states = schemas.read_generations(found)
+            state = session.states.get(schema)
+            if state is None:
+                return None
+            if state.groups == guess:
+                break
+            # Another process has created tables: the statements may have used the empty ones.
+            session.abandon()
+            schemas.known[schema] = guess = state.groups
+        self._generation = state.generation
+        if failure is not None:
             raise failure
-        return cursors if self._generation is not None else None
+        return cursors if sent is statements else self._fetch(statements, written)
 
 
 class SharedSnapshot:
@@ -174,9 +206,9 @@ class SharedSnapshot:
 
     def exists(self, schema: str) -> bool:
         """Return whether a schema exists in the snapshot."""
-        while not self._session.generations:
+        while not self._session.states:
             self._begin()
-        return self._session.generations.get(schema) is not None
+        return self._session.states.get(schema) is not None
 
     def read(self, schema: str, agent: str) -> AbstractContextManager[Transaction] | None:
         """Return a part of the transaction for a schema; None if it does not exist."""
@@ -197,32 +229,33 @@ class SharedSnapshot:
     def _begin(self) -> None:
         """Begin the transaction; return without one if a schema must be prepared or was deleted meanwhile."""
         session, schemas = self._session, self._schemas
-        known = [place for place in self._places if place[0] in schemas.known]
+        guesses = {place: schemas.known.get(place) for place, _, _ in self._places}
+        known = [(place, agent, groups) for place, _, agent in self._places if (groups := guesses[place]) is not None]
         counters = translate_query(statement("counters.get"))
-        names = [schema for schema, _, _ in self._places]
-        batch = [schemas.query_generations(names), schemas.query_listed(names)]
-        for schema, _, agent in known:
-            batch += [set_path(schemas.path(schema)), (counters, {"agent": agent})]
+        batch = [schemas.query_generations([*guesses]), schemas.query_listed([*guesses])]
+        for schema, agent, groups in known:
+            batch += [set_path(schemas.path(schema, groups)), (counters, {"agent": agent})]
         failure = session.attempt(batch)
         answered = session.answered
-        session.generations = generations = schemas.read_generations(answered[0])
-        changed = {schema for schema, number in generations.items() if (number is None) == (schema in schemas.known)}
+        session.states = states = schemas.read_generations(answered[0])
+        seen = {schema: None if state is None else state.groups for schema, state in states.items()}
+        changed = {schema for schema, groups in seen.items() if groups != guesses[schema]}
         if changed:
             session.abandon()
             for schema in changed:
-                schemas.known.discard(schema)
+                schemas.known.pop(schema, None)
                 schemas.exists(schema, None)
             return
         if failure is not None:
             raise failure
-        session.path = schemas.path(known[-1][0]) if known else ""
+        session.path = schemas.path(known[-1][0], known[-1][2]) if known else ""
         found = (cursor.fetchone() for cursor in answered[3::2])
         self._counters = {schema: row for (schema, _, _), row in zip(known, found, strict=True) if row is not None}
-        listed = {schema for (schema,) in answered[1]} if schemas.listed else set(names)
+        listed = {schema for (schema,) in answered[1]} if schemas.listed else set(guesses)
         for schema, owner, _ in self._places:
             # The account's schema has no owner, and is made by its first entry.
-            lost = owner is not None and schema in listed and generations.get(schema) is None
-            if lost or schema not in generations:
+            lost = owner is not None and schema in listed and states.get(schema) is None
+            if lost or schema not in states:
                 schemas.require_not_lost(session.connection(), schema, owner)
 
 
@@ -263,7 +296,7 @@ class PostgresDatabase(Database):
 
             def recover() -> Transaction | None:
                 session.abandon()
-                schemas.known.discard(schema)  # the workspace was deleted concurrently, or `exists` raises Corrupt
+                schemas.known.pop(schema, None)  # the workspace was deleted concurrently, or `exists` raises Corrupt
                 gone = not schemas.exists(schema, self._owner(agent))
                 return stack.enter_context(self._empty.read(agent)) if gone else None
 
@@ -282,7 +315,7 @@ class PostgresDatabase(Database):
             def recover() -> None:
                 nonlocal attempts
                 session.abandon()
-                schemas.known.discard(schema)  # the workspace was deleted concurrently: create it again
+                schemas.known.pop(schema, None)  # the workspace was deleted concurrently: create it again
                 if attempts == 2:
                     raise _deleted(schema)
                 attempts += 1
@@ -300,15 +333,15 @@ class PostgresDatabase(Database):
         A schema to write to must be prepared before: no thread may take a second connection while it holds one.
         """
         schema, schemas = self._schema(agent), self._schemas
-        if schema not in session.generations:
+        if schema not in session.states:
             (cursor,) = session.fetch([schemas.query_generations((schema,))])
-            session.generations |= schemas.read_generations(cursor)
-        if schema not in session.generations:
+            session.states |= schemas.read_generations(cursor)
+        if schema not in session.states:
             schemas.is_visible(session.connection(), schema)  # just deleted, or incomplete: then this raises Corrupt
-        if session.generations.get(schema) is not None:
+        if session.states.get(schema) is not None:
             return PostgresTransaction(session, schemas, schema, agent, lambda: None)
         if write:
-            schemas.known.discard(schema)
+            schemas.known.pop(schema, None)
             raise _deleted(schema)
         return stack.enter_context(self._empty.read(agent))
 

@@ -13,14 +13,25 @@ from typing import Any, LiteralString, cast
 import psycopg
 from psycopg import sql as quoting
 
-from recollect.errors import ConfigError, Corrupt
+from recollect.errors import ConfigError, Corrupt, Unavailable
 from recollect.names import short_hash
 from recollect.storage.postgres import citus
 from recollect.storage.postgres.dialect import translate_migration
 from recollect.storage.postgres.errors import MISSING, first_line
 from recollect.storage.postgres.server import SNAPSHOT, PostgresServer
 from recollect.storage.postgres.session import Connection, ResultCursor, ServerSession, Statement
-from recollect.storage.schema import Migration, layout, migrations
+from recollect.storage.postgres.table_groups import (
+    ALL,
+    CORE,
+    FOLLOWING,
+    Groups,
+    SchemaState,
+    empty_schema,
+    parts_of,
+    statements_of,
+    tables_in,
+)
+from recollect.storage.schema import Migration, migrations
 
 __all__ = ["ACCOUNT", "SchemaOwner", "Schemas", "schema_of", "tables_of"]
 
@@ -37,6 +48,9 @@ _GENERATIONS = b"""
 SELECT schema, counters::oid::bigint, (
     SELECT description FROM pg_catalog.pg_description
     WHERE objoid = migrations AND classoid = 'pg_catalog.pg_class'::regclass AND objsubid = 0
+), (
+    SELECT description FROM pg_catalog.pg_description
+    WHERE objoid = counters AND classoid = 'pg_catalog.pg_class'::regclass AND objsubid = 0
 )
 FROM (
     SELECT schema, to_regclass(quote_ident(schema) || '.counters') AS counters,
@@ -45,6 +59,8 @@ FROM (
 ) AS found
 WHERE (counters IS NULL) = (migrations IS NULL)
 """
+LOCK_SECONDS = 3
+"""lock_timeout of creating tables: the caller's transaction may itself hold what another process waits for."""
 SchemaOwner = tuple[str, str] | None
 """The workspace and agent that own a schema; None for the account's schema."""
 
@@ -80,8 +96,8 @@ class Schemas:
 
     def __init__(self, server: PostgresServer) -> None:
         self.server = server
-        self.known: set[str] = set()
-        """Schemas that were seen complete and current."""
+        self.known: dict[str, Groups] = {}
+        """Schemas that were seen complete and current, with the groups of tables that they had."""
         self.shared = _Shared()
         self.listed = False
         """Whether the list of agents was seen."""
@@ -118,7 +134,7 @@ class Schemas:
         for one in (schema, ACCOUNT):
             if missing := self.missing_parts(one):
                 return self.incomplete(one, " and no ".join(missing))
-        if isinstance(error, psycopg.errors.UndefinedColumn) and self._is_current(schema):
+        if isinstance(error, psycopg.errors.UndefinedColumn) and self._current_groups(schema):
             return self.incomplete(schema, f"such column ({first_line(error)})")
         return None
 
@@ -132,7 +148,7 @@ class Schemas:
         if found:
             self.prepare(schema, None)
             return True
-        self.known.discard(schema)
+        self.known.pop(schema, None)
         if owner is not None:
             with self.connection(SNAPSHOT) as connection:
                 self.require_not_lost(connection, schema, owner)
@@ -170,10 +186,10 @@ class Schemas:
 
     def missing_parts(self, schema: str) -> list[str]:
         """Return the missing tables and indexes of a schema; empty if it does not exist or is of another version."""
-        if not self._is_current(schema):
+        groups = self._current_groups(schema)
+        if not groups:
             return []
-        keys = (f"{name}_pkey" for name, kind in layout().items() if kind == "TABLE")
-        expected = {*layout(), *keys, "migrations_pkey"}
+        expected = {*parts_of(groups), "migrations_pkey"}
         with self.connection(None) as connection:
             rows = connection.execute(
                 "SELECT relname FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace "
@@ -191,10 +207,14 @@ class Schemas:
 
     def prepare(self, schema: str, owner: SchemaOwner) -> None:
         """Create or migrate a schema. Safe when several processes do so concurrently."""
-        if schema not in self.known and not self._is_current(schema):
+        if schema in self.known:
+            return
+        groups = self._current_groups(schema)
+        if not groups:
             with self.connection("BEGIN") as connection:
                 # One advisory lock for all schema changes in this database: they are rare, in any order.
-                connection.execute("SELECT pg_advisory_xact_lock(%s)", (int(short_hash(CONTROL), 16),))
+                _lock(connection, CONTROL)
+                _lock(connection, schema)
                 self.require_not_lost(connection, schema, owner)
                 sharding = self.server.citus and citus.is_sharding(connection)
                 distributed = self.server.citus and citus.take_back(connection, schema)
@@ -202,31 +222,105 @@ class Schemas:
                 connection.execute(_control(_CONTROL_TABLES))
                 connection.execute("CREATE EXTENSION IF NOT EXISTS vector")
                 self._find_vectors(connection)
-                self._migrate(connection, schema)
-                _disable_statistics(connection, schema)
+                self._make_empty_tables(connection)
+                groups = self._migrate(connection, schema)
                 if sharding or distributed:
                     citus.distribute(connection, schema)
                 if owner is not None:
                     insert = _control("INSERT INTO {}.agents VALUES (%s, %s, %s) ON CONFLICT DO NOTHING")
                     connection.execute(insert, (*owner, schema))
-        self.known.add(schema)
+        self.known[schema] = groups
 
-    def _migrate(self, connection: Connection, schema: str) -> None:
-        newest = migrations()[-1].number
+    def _first_groups(self) -> Groups:
+        """Return the groups of tables of a new schema; on Citus all, because it joins no tables of several schemas."""
+        return ALL if self.server.citus else frozenset({CORE})
+
+    def _migrate(self, connection: Connection, schema: str) -> Groups:
+        """Create or migrate a schema; return its groups of tables."""
         connection.execute(quoting.SQL("CREATE SCHEMA IF NOT EXISTS {}").format(quoting.Identifier(schema)))
-        connection.execute(f"SET LOCAL search_path TO {self.path(schema)}".encode())
+        state = self.state(connection, schema)
+        groups = Groups() if state is None else state.groups
+        wanted = groups | self._first_groups()
+        self._run_migrations(connection, schema, groups, wanted, filled=groups)
+        connection.execute(_comment("counters", " ".join(sorted(wanted))))
+        return wanted
+
+    def _run_migrations(
+        self, connection: Connection, schema: str, made: Groups, wanted: Groups, filled: Groups
+    ) -> None:
+        """Bring a schema that has the groups `made` to the current version, with those of `wanted`.
+
+        Those in `filled` may have rows.
+        """
+        newest = migrations()[-1].number
+        connection.execute(f"SET LOCAL search_path TO {self.path(schema, wanted)}".encode())
         connection.execute("CREATE TABLE IF NOT EXISTS migrations (number BIGINT PRIMARY KEY, name TEXT NOT NULL)")
         done = {number for (number,) in connection.execute("SELECT number FROM migrations")}
         if done and max(done) > newest:
             raise self._too_new(schema, max(done))
-        pending = [migration for migration in migrations() if migration.number not in done]
+        steps: list[quoting.Composable] = []
+        for migration in migrations():
+            if migration.number in done:
+                steps += _steps(migration, wanted - made, Groups())
+            else:
+                steps += [*_steps(migration, wanted, filled), _done(migration)]
         # Every transaction reads the version from this catalog comment: a deleted schema raises no error there.
-        comment = quoting.SQL("COMMENT ON TABLE migrations IS {}").format(quoting.Literal(str(newest)))
-        _run_script(connection, [statement for migration in pending for statement in _steps(migration)] + [comment])
+        _run_script(connection, [*steps, _comment("migrations", str(newest))])
+        _disable_statistics(connection, schema, wanted)
 
-    def path(self, schema: str) -> str:
-        """Return the search_path: a prepared schema, then the schema of the vector extension."""
-        return f'"{schema}", {self._vectors}' if self._vectors else f'"{schema}"'
+    def _make_empty_tables(self, connection: Connection) -> None:
+        """Create or migrate the schemas with empty tables, which stand for groups that an agent's schema has not."""
+        names = {empty_schema(group): group for group in FOLLOWING}
+        comments = connection.execute(
+            "SELECT nspname, obj_description(pg_class.oid, 'pg_class') FROM pg_class "
+            "JOIN pg_namespace ON pg_namespace.oid = relnamespace WHERE relname = 'migrations' AND nspname = ANY(%s)",
+            (list(names),),
+        ).fetchall()
+        newest = migrations()[-1].number
+        current = {name for name, version in comments if (version or "").isdecimal() and int(version) >= newest}
+        for schema in sorted(names.keys() - current):
+            group = frozenset({names[schema]})
+            made = quoting.SQL("CREATE SCHEMA IF NOT EXISTS {}").format(quoting.Identifier(schema))
+            connection.execute(made)
+            before = tables_of(connection, schema)
+            self._run_migrations(connection, schema, group if before else Groups(), group, filled=Groups())
+            refuse = quoting.SQL("ALTER TABLE {} ADD CONSTRAINT holds_no_rows CHECK (false)")
+            new = [table for table in tables_of(connection, schema) if table not in before]
+            _run_script(connection, [refuse.format(quoting.Identifier(schema, table)) for table in new])
+
+    def add_group(self, schema: str, group: str) -> Groups:
+        """Create a group of tables in a schema; return the groups that it has then.
+
+        The caller is in a transaction, so this takes a connection of its own, and not one of the pool, whose
+        connections may all be held by threads that wait here.
+        """
+        with self.server.own_connection() as connection, connection.transaction():
+            connection.execute(f"SET LOCAL lock_timeout TO '{LOCK_SECONDS}s'".encode())
+            try:
+                _lock(connection, schema)
+                self._find_vectors(connection)
+                state = self.state(connection, schema)
+                if state is None:
+                    raise Unavailable(f"schema {schema} is being deleted by another process; try again")
+                groups = state.groups | {group}
+                if groups != state.groups:
+                    self._run_migrations(connection, schema, state.groups, groups, filled=state.groups)
+                    connection.execute(_comment("counters", " ".join(sorted(groups))))
+            except psycopg.errors.LockNotAvailable:
+                raise Unavailable(f"another process is changing the tables of schema {schema}; try again") from None
+        self.known[schema] = groups
+        return groups
+
+    def state(self, connection: Connection, schema: str) -> SchemaState | None:
+        """Return the state of a schema, None if it does not exist."""
+        cursor = connection.cursor(binary=True)
+        cursor.execute(*self.query_generations((schema,)))
+        return self.read_generations(cursor).get(schema)
+
+    def path(self, schema: str, groups: Groups) -> str:
+        """Return the search_path: a prepared schema, the empty tables of groups it has not, the vector extension."""
+        empty = [empty_schema(group) for group in FOLLOWING if group not in groups]
+        return ", ".join([f'"{schema}"', *empty, *([self._vectors] if self._vectors else [])])
 
     def _find_vectors(self, connection: Connection) -> None:
         row = connection.execute(
@@ -247,17 +341,19 @@ class Schemas:
             "schemas": list(schemas)
         }
 
-    def read_generations(self, cursor: ResultCursor) -> dict[str, int | None]:
-        """Return for each schema a number that changes when it is recreated; None if it does not exist.
+    def read_generations(self, cursor: ResultCursor) -> dict[str, SchemaState | None]:
+        """Return the state of each schema; None if it does not exist.
 
         An incomplete one is left out. Raise ConfigError if a newer recollect migrated one, which can happen after this
         process prepared it.
         """
-        found: dict[str, int | None] = {}
-        for schema, generation, version in cursor:
+        found: dict[str, SchemaState | None] = {}
+        for schema, generation, version, groups in cursor:
             if version and version.isdecimal() and int(version) > migrations()[-1].number:
                 raise self._too_new(schema, int(version))
-            found[schema] = generation
+            # A schema of an earlier version has no comment, and all tables.
+            made = frozenset(groups.split()) if groups else ALL
+            found[schema] = None if generation is None else SchemaState(generation, made)
         return found
 
     def _too_new(self, schema: str, number: int) -> ConfigError:
@@ -266,17 +362,20 @@ class Schemas:
             f"{migrations()[-1].number}): upgrade recollect to open it; nothing was changed"
         )
 
-    def _is_current(self, schema: str) -> bool:
-        """Return whether a schema exists and is up to date, in which case no CREATE privilege is needed."""
+    def _current_groups(self, schema: str) -> Groups:
+        """Return the groups of tables of a schema that is up to date, and so needs no CREATE privilege; else none."""
         with self.connection(None) as connection:
             if connection.execute("SELECT to_regclass(%s)", (f'"{schema}".migrations',)).fetchone() == (None,):
-                return False
+                return Groups()
             rows = connection.execute(
                 quoting.SQL("SELECT number FROM {}.migrations").format(quoting.Identifier(schema))
             ).fetchall()
             if not self._vectors:
                 self._find_vectors(connection)
-        return {number for (number,) in rows} == {migration.number for migration in migrations()}
+            if {number for (number,) in rows} != {migration.number for migration in migrations()}:
+                return Groups()
+            state = self.state(connection, schema)
+        return state.groups if state is not None and state.groups >= self._first_groups() else Groups()
 
     def owners(self) -> list[tuple[str, str]]:
         """Return every (workspace, agent) that has a schema, as listed in `recollect_control`."""
@@ -294,7 +393,7 @@ class Schemas:
             with self.connection("BEGIN") as connection:
                 connection.execute(quoting.SQL("DROP SCHEMA IF EXISTS {} CASCADE").format(quoting.Identifier(schema)))
                 connection.execute(delete, (workspace, agent))
-            self.known.discard(schema)
+            self.known.pop(schema, None)
 
 
 def _control(statement: LiteralString) -> quoting.Composed:
@@ -307,27 +406,43 @@ def _has_list(connection: Connection) -> bool:
     return connection.execute("SELECT to_regclass(%s)", (f"{CONTROL}.agents",)).fetchone() != (None,)
 
 
-def _steps(migration: Migration) -> list[quoting.Composable]:
-    """Return the statements of a migration, the last of which records that it is done."""
-    done = quoting.SQL("INSERT INTO migrations VALUES ({}, {})").format(migration.number, migration.name)
+def _lock(connection: Connection, name: str) -> None:
+    """Wait for the advisory lock of a name, which the transaction holds until it ends."""
+    connection.execute("SELECT pg_advisory_xact_lock(%s)", (int(short_hash(name), 16),))
+
+
+def _comment(table: str, text: str) -> quoting.Composed:
+    return quoting.SQL("COMMENT ON TABLE {} IS {}").format(quoting.Identifier(table), quoting.Literal(text))
+
+
+def _steps(migration: Migration, groups: Groups, filled: Groups) -> list[quoting.Composable]:
+    """Return the statements of a migration for these groups of tables."""
     # The text of a migration is part of the package: SQL takes it as it is.
-    texts = cast("list[LiteralString]", map(translate_migration, migration.statements("postgres")))
-    return [*map(quoting.SQL, texts), done]
+    texts = cast("list[LiteralString]", map(translate_migration, statements_of(migration, groups, filled)))
+    return [*map(quoting.SQL, texts)]
+
+
+def _done(migration: Migration) -> quoting.Composed:
+    """Return the statement that records that a migration is done."""
+    return quoting.SQL("INSERT INTO migrations VALUES ({}, {})").format(migration.number, migration.name)
 
 
 def _run_script(connection: Connection, statements: list[quoting.Composable]) -> None:
     """Run statements in one round trip."""
-    connection.execute(quoting.SQL(";\n").join(statements), prepare=False)
+    if statements:
+        connection.execute(quoting.SQL(";\n").join(statements), prepare=False)
 
 
-def _disable_statistics(connection: Connection, schema: str) -> None:
+def _disable_statistics(connection: Connection, schema: str, groups: Groups) -> None:
     """Disable planner statistics for user content: an erasure could not remove it from there."""
+    # By their names: the catalog has no index that finds the tables of a schema among those of a thousand others.
+    tables = [f'"{schema}".{name}' for name in sorted(tables_in(groups))]
     columns: dict[str, list[str]] = {}
     for table, column in connection.execute(
-        "SELECT relname, attname FROM pg_attribute JOIN pg_class ON pg_class.oid = attrelid "
-        "WHERE relnamespace = %s::regnamespace AND relkind = 'r' AND atttypid = 'text'::regtype "
-        "AND attnum > 0 AND NOT attisdropped AND NOT attname = ANY(%s)",
-        (f'"{schema}"', list(_PLANNED)),
+        "SELECT relname, attname FROM unnest(%s::text[]) AS name JOIN pg_attribute ON attrelid = to_regclass(name) "
+        "JOIN pg_class ON pg_class.oid = attrelid WHERE atttypid = 'text'::regtype "
+        "AND attstattarget IS DISTINCT FROM 0 AND attnum > 0 AND NOT attisdropped AND NOT attname = ANY(%s)",
+        (tables, list(_PLANNED)),
     ):
         columns.setdefault(table, []).append(column)
     _run_script(connection, [_without_statistics(schema, table, names) for table, names in columns.items()])

@@ -118,6 +118,10 @@ class PostgresServer:
                     f"(for instance postgresql-{version}-pgvector) on the server and try again"
                 )
 
+    def own_connection(self) -> Connection:
+        """Return a new connection outside the pool, for a caller that holds one of the pool already."""
+        return psycopg.connect(self.url, autocommit=True, prepare_threshold=None, **_parameters(self.url))
+
     @contextmanager
     def connection(self, begin: str | None, explain: ErrorTranslator | None = None) -> Iterator[Connection]:
         """Yield a connection in a transaction opened by the `begin` statement, or in autocommit mode if None."""

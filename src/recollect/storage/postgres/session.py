@@ -6,6 +6,7 @@ from typing import Any, Protocol
 import psycopg
 
 from recollect.storage.database import Row
+from recollect.storage.postgres.table_groups import SchemaState
 
 __all__ = ["Connection", "Connections", "GiveBack", "ResultCursor", "ServerSession", "Statement", "set_path"]
 
@@ -43,8 +44,8 @@ class ServerSession:
         self._queued: list[Statement] = []
         self.path = ""
         """The search_path after the queued statements."""
-        self.generations: dict[str, int | None] = {}
-        """Generations of schemas read in this transaction; see `Schemas.generations`."""
+        self.states: dict[str, SchemaState | None] = {}
+        """What this transaction has seen of schemas; see `Schemas.read_generations`."""
         self.answered: list[ResultCursor] = []
         """The cursors of the last `fetch`. After an error those before the failed statement have results."""
 
@@ -131,7 +132,7 @@ class ServerSession:
 
     def abandon(self) -> None:
         """Roll back and give the connection back. The next statement begins another transaction."""
-        self._queued, self.path, self.generations = [], "", {}
+        self._queued, self.path, self.states = [], "", {}
         self._release()
 
     def _release(self) -> None:

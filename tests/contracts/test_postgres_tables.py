@@ -1,0 +1,134 @@
+"""Tables of an agent on PostgreSQL that are created by the first row for one of them."""
+
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import psycopg
+import pytest
+
+import recollect
+from recollect import ConfigError, Home
+from recollect.storage.postgres.schemas import Schemas, schema_of
+from recollect.storage.postgres.table_groups import ALL, FOLLOWING, empty_schema, group_of
+
+ANA = schema_of("default", "ana")
+
+
+@pytest.fixture
+def home(postgres_url: str) -> Iterator[Home]:
+    """An empty home on the server."""
+    with recollect.open(postgres_url) as opened:
+        yield opened
+
+
+def groups_of(url: str, schema: str) -> set[str]:
+    """The groups of tables of a schema, by its tables."""
+    with psycopg.connect(url) as connection:
+        rows = connection.execute("SELECT tablename FROM pg_tables WHERE schemaname = %s", (schema,)).fetchall()
+    return {group_of(table) for (table,) in rows}
+
+
+def test_the_tables_of_a_feature_are_created_by_its_first_row(home: Home, postgres_url: str) -> None:
+    mem = home.agent("ana")
+    mem.remember("kettle")
+    assert mem.recall("kettle")
+    assert mem.reminders.list() == []
+    assert mem.conversations.list() == []
+    assert groups_of(postgres_url, ANA) == {"core"}
+    mem.reminders.add("1h", "buy tea")
+    assert groups_of(postgres_url, ANA) == {"core", "reminders"}
+    conversation = mem.conversations.start()
+    conversation.user("hello")
+    assert groups_of(postgres_url, ANA) == {"core", "reminders", "conversations"}
+    assert [event.content for event in conversation.events()] == ["hello"]
+
+
+def test_tables_that_another_process_creates_are_seen_at_once(home: Home, postgres_url: str) -> None:
+    mem = home.agent("ana")
+    mem.remember("kettle")
+    for _ in range(8):  # a query is prepared after five times
+        assert mem.reminders.list() == []
+    with recollect.open(postgres_url) as other:
+        reminder = other.agent("ana").reminders.add("1h", "buy tea")
+    assert [one.id for one in mem.reminders.list()] == [reminder.id]
+    with recollect.open(postgres_url) as other:
+        other.agent("ana").conversations.start().user("hello")
+    mem.conversations.start().user("hello again")
+    assert len(mem.conversations.list()) == 2
+
+
+def test_a_table_that_is_created_is_missing_again_after_the_workspace_was_deleted(
+    home: Home, postgres_url: str
+) -> None:
+    mem = home.agent("ana")
+    mem.reminders.add("1h", "buy tea")
+    with recollect.open(postgres_url) as other:
+        other.delete_workspace("default")
+        other.agent("ana").remember("kettle")
+    assert groups_of(postgres_url, ANA) == {"core"}
+    reminder = mem.reminders.add("1h", "buy milk")
+    assert [one.id for one in mem.reminders.list()] == [reminder.id]
+
+
+def test_first_rows_on_many_threads_create_tables_once(home: Home, postgres_url: str) -> None:
+    mem = home.agent("ana")
+    mem.remember("kettle")
+    start = threading.Barrier(4)
+
+    def create(number: int) -> str:
+        start.wait()
+        with recollect.open(postgres_url) as own:
+            return own.agent("ana").reminders.add("1h", f"task {number}").id
+
+    with ThreadPoolExecutor(4) as pool:
+        made = set(pool.map(create, range(4)))
+    assert {one.id for one in mem.reminders.list()} == made
+
+
+def test_a_schema_gets_the_other_tables_where_the_server_needs_all(
+    home: Home, postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home.agent("ana").remember("kettle")
+    home.agent("ana").reminders.add("1h", "buy tea")
+    monkeypatch.setattr(Schemas, "_first_groups", lambda schemas: ALL)  # as on Citus
+    with recollect.open(postgres_url) as other:
+        assert [one.message for one in other.agent("ana").reminders.list()] == ["buy tea"]
+    assert groups_of(postgres_url, ANA) == ALL
+    assert [one.message for one in home.agent("ana").reminders.list()] == ["buy tea"]
+
+
+def test_the_empty_tables_refuse_rows(home: Home, postgres_url: str) -> None:
+    home.agent("ana").remember("kettle")
+    with psycopg.connect(postgres_url, autocommit=True) as connection:
+        checked = connection.execute(
+            "SELECT relname, pg_get_constraintdef(pg_constraint.oid) FROM pg_constraint "
+            "JOIN pg_class ON pg_class.oid = conrelid WHERE conname = 'holds_no_rows'"
+        ).fetchall()
+        with pytest.raises(psycopg.errors.CheckViolation, match="holds_no_rows"):
+            connection.execute("INSERT INTO recollect_without_removals.removals VALUES ('ana', 1, 1, 'x', 'y')")
+    tables = [table for group in FOLLOWING.values() for table in group]
+    assert sorted(checked) == sorted((table, "CHECK (false)") for table in tables)
+
+
+def test_an_agent_without_the_right_to_create_tables_reads_and_writes_those_that_are_there(
+    home: Home, postgres_url: str
+) -> None:
+    home.agent("ana").remember("kettle")
+    with psycopg.connect(postgres_url, autocommit=True) as connection:
+        run = connection.execute
+        run("CREATE ROLE clerk LOGIN")
+        try:
+            for schema in [ANA, "recollect_control", *map(empty_schema, FOLLOWING)]:
+                run(f'GRANT USAGE ON SCHEMA "{schema}" TO clerk'.encode())
+                run(f'GRANT ALL ON ALL TABLES IN SCHEMA "{schema}" TO clerk'.encode())
+            with recollect.open(postgres_url.replace("postgres@", "clerk@")) as own:
+                mem = own.agent("ana")
+                mem.remember("tea")
+                assert len(mem.list()) == 2
+                with pytest.raises(ConfigError, match="grant it CREATE"):
+                    mem.reminders.add("1h", "buy tea")
+                assert mem.reminders.list() == []
+        finally:
+            run("DROP OWNED BY clerk")
+            run("DROP ROLE clerk")
