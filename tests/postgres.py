@@ -43,7 +43,7 @@ class Server:
     """One private PostgreSQL on a free port of 127.0.0.1.
 
     Port and data stay the same over stop(), kill() and start(); close() removes everything but the log, and so does the
-    end of the test process, however it comes. PostgreSQL refuses to run as root, so root runs it as `nobody`.
+    end of the test process, even if it is killed. PostgreSQL refuses to run as root, so root runs it as `nobody`.
     """
 
     def __init__(

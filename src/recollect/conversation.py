@@ -221,7 +221,7 @@ class Conversation:
 
         Its text is removed from the journal and from everything that was made from it: chunks, archives, summaries,
         hand-offs, decisions, lessons, vectors, recorded queries and vault files. What covers other events as well is
-        made again without it. The results of its tool calls are erased with it. The event stays as a tombstone with its
+        rebuilt without it. The results of its tool calls are erased with it. The event stays as a tombstone with its
         number and hashes, so that the hash chain still proves the others. This cannot be undone.
 
         The receipt lists what was removed and rewritten, and where the same words remain: other turns, notes, backups,

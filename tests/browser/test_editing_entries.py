@@ -15,7 +15,7 @@ Visit = Callable[..., Page]
 
 
 def focused(page: Page) -> str:
-    """What has the focus: a row of the list by its number, anything else by what it says."""
+    """Return what has the focus: a row of the list by its number, anything else by its text."""
     said: str = page.evaluate("""() => {
         const node = document.activeElement, row = node.closest("[aria-posinset]");
         if (row) return `row ${row.getAttribute("aria-posinset")}`;
@@ -25,7 +25,7 @@ def focused(page: Page) -> str:
 
 
 def hold(page: Page, address: str, method: str) -> list[Route]:
-    """Keep the requests of one method back: they are in the list until somebody lets them go."""
+    """Hold the requests of one method: they stay in the list until the test releases them."""
     held: list[Route] = []
     page.route(address, lambda route: held.append(route) if route.request.method == method else route.fallback())
     return held

@@ -1,4 +1,4 @@
-"""Backups are whole while others write; the check finds every kind of damage and mends what is derived."""
+"""Backups are whole while others write; the check finds every kind of damage and repairs what is derived."""
 
 import itertools
 import os

@@ -1,4 +1,4 @@
-"""The end of a conversation: one pipeline, each step done once, whoever does it; and what is left of it later."""
+"""The end of a conversation: one pipeline, each step done once, by any caller; and what remains of it later."""
 
 from __future__ import annotations
 
@@ -399,7 +399,7 @@ STEPS = [
 
 
 def failing(monkeypatch: pytest.MonkeyPatch, name: str, time: int) -> Callable[[], None]:
-    """Make a query fail when it is run for that time; the function that comes back mends it."""
+    """Make a query fail when it is run for that time; call the returned function to repair it."""
     seen = 0
     for kind, way in ((SqliteTransaction, "run"), (PostgresTransaction, "run"), (PostgresTransaction, "send")):
         run = getattr(kind, way)

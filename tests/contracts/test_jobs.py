@@ -1,4 +1,4 @@
-"""The runner of jobs: each due job runs once, whoever asks and whatever the clock does; what it did can be undone."""
+"""The runner of jobs: each due job runs once, for any caller and any clock; a run can be undone."""
 
 import logging
 import threading

@@ -1,4 +1,4 @@
-"""Reminders: when they are due, and that each is delivered once, whoever asks and whatever the clock does."""
+"""Reminders: when they are due, and that each is delivered once, for any caller and any clock."""
 
 import logging
 import threading
@@ -169,7 +169,7 @@ def test_a_reminder_is_due_claimed_and_delivered_once(reminders: Reminders, cloc
     assert reminders.deliver(claimed[0])
     assert not reminders.deliver(claimed[0])
     assert not reminders.release(claimed[0])
-    assert reminders.deliver(late.id)  # whoever claimed it here may say so by its id
+    assert reminders.deliver(late.id)  # the id suffices for the caller that claimed it
     assert not reminders.deliver(late.id)
     clock.advance(DAY)
     assert reminders.due() == reminders.list() == []

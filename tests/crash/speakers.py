@@ -34,7 +34,7 @@ def talk_until_killed(pipe: Connection, location: str, seed: float, tail: int) -
         pipe.send(("doing", kind, conv.id))
         try:
             received = _step(conv, kind, rng.choice(list(Lane)), f"{seed} {number}")
-        except recollect.Conflict:  # whoever was here before had begun to end it
+        except recollect.Conflict:  # an earlier process had begun to end it
             conv.end()
             received, kind = [], "end"
         pipe.send(("done", kind, conv.id, [event.hash for event in received]))

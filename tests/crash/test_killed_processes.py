@@ -58,7 +58,7 @@ def test_processes_killed_while_they_create_the_memory_leave_none_or_one_that_ca
                 location = str(tmp_path / f"{number}")
             case _:
                 location = postgres_server.fresh_database()
-        # Two at once: whoever comes second may find what the first one was killed over.
+        # Two at once: the second may find what the first one was doing when it was killed.
         writers = [start(program.write_notes, location, ["ana"], writer, 1_000) for writer in (1, 2)]
         for writer in writers:
             writer.go()

@@ -248,7 +248,7 @@ def test_a_server_that_never_has_time_is_given_up(wait: str, waits: list[float])
         (503, b'{"code": "busy", "detail": "no"}', None),
         (503, b'{"code": "busy", "detail": "no"}', "Wed, 21 Oct 2026 07:28:00 GMT"),
         (503, b'{"code": "busy", "detail": "no"}', "3600"),
-        (503, b'{"code": "unavailable", "detail": "no"}', "0"),  # its key is taken: nobody knows what was done
+        (503, b'{"code": "unavailable", "detail": "no"}', "0"),  # its key is taken: the outcome is unknown
         (500, b'{"detail": "no"}', "0"),
     ],
 )

@@ -184,7 +184,7 @@ def test_workers_share_a_memory_and_one_that_dies_is_replaced(tmp_path: Path) ->
         first, second = sorted(server.workers())
         ids = set()
         for n in range(8):
-            with client(server.url) as one:  # a new connection each time, for whoever takes it
+            with client(server.url) as one:  # a new connection each time, for any worker
                 ids.add(one.post("/v1/entries", json={"content": f"note {n}"}).json()["id"])
         psutil.Process(first).kill()
         log = server.log_until("answers")

@@ -57,7 +57,7 @@ class Store:
         self.context_cache: object = None
         """The parts of the last context that do not depend on the command; see `engine/context_cache.py`."""
         self.context_reads: Counter[str] = Counter()
-        """How often that was used again, and how often it was made again."""
+        """How often it was reused, and how often it was recomputed."""
         self.compared = False
         """Whether the stored vectors are known to match the embedder, or the user was warned that they do not."""
         self._whole: int | None = None

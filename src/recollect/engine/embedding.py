@@ -96,7 +96,7 @@ def attach(store: Store, work: Work, entry: Entry, vector: TextVector | None) ->
 
 
 def compare_models(store: Store, *, needed: bool = False) -> None:
-    """Warn, once per store, if it has vectors of a model other than its embedder's. Stale ones are made again later.
+    """Warn, once per store, if it has vectors of a model other than its embedder's. Stale ones are recomputed later.
 
     Raises ConfigError if vectors are `needed` and all of them are of another model.
     """

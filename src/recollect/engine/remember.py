@@ -291,7 +291,7 @@ def _validity_changes(entry: Entry, changes: Mapping[str, Any], now: int) -> dic
 
 
 def set_made_from(work: Work, target: str, fields: Mapping[str, Any], *, actor: str, now: int) -> Entry:
-    """Set the origin or the evidence of an entry that was made again from other sources; logged as a write."""
+    """Set the origin or the evidence of an entry that was rebuilt from other sources; logged as a write."""
     old = find(work, target)
     given: dict[str, Any] = {
         "origin": Origin(fields.get("origin", old.entry.origin)),

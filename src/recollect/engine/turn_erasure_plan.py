@@ -1,7 +1,7 @@
-"""The plan of an erasure of turns: what was made from them, and whether it is removed or made again.
+"""The plan of an erasure of turns: what was made from them, and whether it is removed or rebuilt.
 
 What was made from turns is found in two ways. By structure: chunks and archives record which events they cover, so
-those are made again from the remaining events, and so are the summary documents from that compaction on, the closing
+those are rebuilt from the remaining events, and so are the summary documents from that compaction on, the closing
 summary and the hand-off. They are made by extraction, never by a model, so that the result is a function of the text
 that remains. By text: notes that jobs took from the conversation (decisions, lessons, lines of a shelf, facts of a
 document) do not record their event; they are removed if they quote the text or share a word with it that no other turn
@@ -265,7 +265,7 @@ def _plan_note(
 
 
 def _plan_handoff(target: ErasureTarget, plan: ErasurePlan, entry: Entry, left: Sequence[Event]) -> None:
-    """Plan a hand-off: that of an ending is made again, any other loses the lines that quote."""
+    """Plan a hand-off: that of an ending is rebuilt, any other loses the lines that quote."""
     if ending.CLOSED not in entry.tags:
         plan.put(entry, None if target.whole else target.cleaned(entry.content), "hand-offs")
         return

@@ -44,7 +44,7 @@ class Erased:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rewritten:
-    """One place in which an erasure rewrote data, so that the rest of it could stay."""
+    """One place in which an erasure rewrote data, to keep the rest of it."""
 
     place: str
     rewritten: int
@@ -68,7 +68,7 @@ class Receipt:
     events: tuple[int, ...] = ()
     """Sequence numbers of the erased turns. They stay in the journal as tombstones: number and hashes without text."""
     rewritten: tuple[Rewritten, ...] = ()
-    """What contained the erased text among other things, and was made again without it."""
+    """What also contained other text, and was rebuilt without the erased text."""
     erased_before: int = 0
     """Number of the turns that an earlier call had erased already."""
     dry_run: bool = False

@@ -307,7 +307,7 @@ def forget(
     erase: Annotated[bool, Query(description="Erase every trace of it, also from the trash.")] = False,
     if_match: IfMatch = None,
 ) -> Response:
-    """Forget an entry; it stays in the trash for a while. With erase=true its text is gone for good."""
+    """Forget an entry; it stays in the trash for a while. With erase=true its text is removed permanently."""
     version = _version(caller, name_or_id, if_match)
     if erase:
         receipt = caller.memory.forget(name_or_id, erase=True, if_version=version)

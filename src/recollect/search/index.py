@@ -10,7 +10,7 @@ small pieces are slow to read. So the index is log-structured:
   documents. Each posting is therefore written three times in its life, always in key order, and a million documents
   make about thirty segments.
 - Segments are immutable. A removed document leaves a tombstone in *removals* with its terms, so document frequencies
-  stay exact; the next rewrite of its segment drops it for good.
+  stay exact; the next rewrite of its segment removes it.
 
 All of it happens in the transaction that writes the entry, so index and entries cannot diverge. A process caches
 what cannot change (document lengths of segments) and what it has read of the tail; the counters row shows what is new.

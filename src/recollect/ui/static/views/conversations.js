@@ -67,7 +67,7 @@ export class ConversationsView {
     const [ref = null, turn = null] = parts, focused = document.activeElement;
     const left = this.#open && !ref && (focused === document.body || this.detail.contains(focused));
     this.root.firstElementChild.classList.toggle("opened", ref !== null);
-    this.heading.hidden = ref !== null; // what is open has its own
+    this.heading.hidden = ref !== null; // an open item has a heading of its own
     if (changed) {
       const loading = (this.#loading = this.#load().finally(() => { if (this.#loading === loading) this.#loading = null; }));
     }
@@ -225,7 +225,7 @@ export class ConversationsView {
     }
     this.#listed = said;
     this.#mark();
-    this.#tell();
+    this.#announce();
   }
 
   #mark() {
@@ -233,7 +233,7 @@ export class ConversationsView {
     this.list.mark(this.#turn ? `${ref}/${this.#turn}` : ref);
   }
 
-  #tell() {
+  #announce() {
     const { q, status, channel } = this.#query, count = this.list.items.length;
     this.count.textContent = q ? (count ? t("conversations.turns", { count }) : t(status || channel ? "conversations.noTurnSuch" : "conversations.noTurn", { query: q }))
       : count ? t(this.#cursor ? "conversations.countMore" : "conversations.count", { count })
@@ -247,7 +247,7 @@ export class ConversationsView {
     this.#cursor = found.next;
     this.#all = this.#all.concat(more);
     this.list.extend(this.#items(more), { ended: !found.next });
-    this.#tell();
+    this.#announce();
   }
 
   #row({ info, turn, key }) {

@@ -7,7 +7,7 @@ import { decayCurve, whyPicture } from "../pictures.js";
 import { originWords } from "../origin.js";
 import { go, href } from "../route.js";
 import { diffNodes } from "../words.js";
-import { FIELDS, called, entryForm, explained, fieldName, forget, forgetting, hasDraft, restore, reversed, shown, stateOf, tellChange } from "./form.js";
+import { FIELDS, called, entryForm, explained, fieldName, forget, forgetting, hasDraft, restore, reversed, shown, stateOf, announceChange } from "./form.js";
 import { trail } from "./provenance.js";
 import { listed, moment, number, t, textParts } from "../texts.js";
 
@@ -334,7 +334,7 @@ export class EntryPane {
     const entry = this.#entry, fields = FIELDS.filter((field) => field in one.before);
     try {
       const { etag } = await ask("PATCH", at(entry.id), { body: reversed(fields, one.before), etag: this.#etag });
-      tellChange(t("form.asBeforeAt", { when: moment(one.at) }), entry.id, fields, entry, etag);
+      announceChange(t("form.asBeforeAt", { when: moment(one.at) }), entry.id, fields, entry, etag);
       this.#load();
     } catch (error) {
       toast(error.message, { bad: true });

@@ -56,7 +56,7 @@ export const reversed = (fields, was) => stated(Object.fromEntries(fields.map((f
 const stated = (patch) => ("content" in patch ? { ...patch, origin: "user" } : patch);
 
 /** Show a toast for a change of these fields, with an undo. */
-export function tellChange(text, id, fields, was, etag) {
+export function announceChange(text, id, fields, was, etag) {
   toast(text, { undo: async () => {
     await ask("PATCH", at(id), { body: reversed(fields, was), etag });
     toast(t("form.asBefore"));
@@ -97,14 +97,14 @@ export function entryForm({ entry, etag, saved, left }) {
     etag = draft.etag; // so that a later change is not overwritten silently
     kept.hidden = false;
   }
-  tellImportance();
+  showImportance();
 
-  function tellImportance() {
+  function showImportance() {
     chosen.textContent = number(Number(importance.value), 2);
   }
 
   function changed() {
-    tellImportance();
+    showImportance();
     const typed = Object.fromEntries(fields.filter((one) => one.value !== original.get(one)).map((one) => [one.name, one.value]));
     if (Object.keys(typed).length) drafts.set(key, { typed, etag });
     else drafts.delete(key);
@@ -170,11 +170,11 @@ export function entryForm({ entry, etag, saved, left }) {
     const given = Object.fromEntries(Object.entries(values()).filter(([, value]) => value !== null && value !== ""));
     const { body, etag: made } = await ask("POST", "/v1/entries", { body: { ...given, scope: scope.value, source: "user", ...(name.value.trim() && { name: name.value.trim() }) } });
     drafts.delete(key);
-    toast(t("form.remembered"), { undo: () => forgetAgain(body) });
+    toast(t("form.remembered"), { undo: () => undoCreate(body) });
     saved(body, made);
   }
 
-  async function forgetAgain(made) {
+  async function undoCreate(made) {
     await ask("DELETE", at(made.id));
     toast(t("form.takenBack"));
   }
@@ -190,7 +190,7 @@ export function entryForm({ entry, etag, saved, left }) {
     }
     const { body: now, etag: made } = await ask("PATCH", at(entry.id), { body: stated(body), etag: known });
     drafts.delete(key);
-    tellChange(t("form.saved"), entry.id, Object.keys(body), before, made);
+    announceChange(t("form.saved"), entry.id, Object.keys(body), before, made);
     saved(now, made);
   }
 
@@ -250,12 +250,12 @@ export async function forget(entry, done) {
   done?.();
 }
 
-/** Restore an entry from the trash, under another name if its own is taken; `undo` offers to forget it again. */
 /** Return whether an entry holds: current, superseded, retracted or expired. */
 export function stateOf({ superseded_by: successor, closed_at: closed, valid_until: until }) {
   return successor ? "superseded" : closed ? "retracted" : until && until <= Date.now() ? "expired" : "current";
 }
 
+/** Restore an entry from the trash, under another name if its own is taken; `undo` offers to forget it again. */
 export async function restore(entry, done, { undo = false } = {}) {
   let body = {};
   for (;;) {

@@ -86,7 +86,7 @@ export class MemoryView {
       this.#load();
     }
     this.split.classList.toggle("opened", id !== null);
-    this.heading.hidden = id !== null; // what is open has its own
+    this.heading.hidden = id !== null; // an open item has a heading of its own
     this.list.mark(id === NEW ? null : id === this.#open ? this.pane.id : id);
     if (id === this.#open && id !== null) return;
     this.#open = id;
@@ -190,7 +190,7 @@ export class MemoryView {
     this.#choose({ ...Object.fromEntries(FILTERS.map((key) => [key, ""])), in: open ? "trash" : "" });
   }
 
-  /** Destroy what is in the trash, after a confirmation that says how many entries that are. */
+  /** Empty the trash, after a confirmation that says how many entries that are. */
   async #emptyTrash() {
     try {
       let count = 0, next = null;
@@ -315,7 +315,7 @@ export class MemoryView {
       const items = [...notes, ...found.items], held = this.side.contains(document.activeElement);
       this.list.set(items, { ended: !found.next, keep });
       this.#learn(items);
-      this.#tell(items.length, !found.next);
+      this.#announce(items.length, !found.next);
       if (held && document.activeElement === document.body) items.length ? this.list.back() : this.search.focus();
       return true;
     } catch (error) {
@@ -429,7 +429,7 @@ export class MemoryView {
         this.list.extend(found.items.filter((one) => !known.has(one.id)), { ended: !found.next });
         this.#learn(found.items);
       }
-      if (!this.#stale) this.#tell(this.list.items.length, !this.#cursor); // otherwise keep the offer to show what is new
+      if (!this.#stale) this.#announce(this.list.items.length, !this.#cursor); // otherwise keep the offer to show what is new
     } catch (error) {
       this.list.set(this.list.items, { ended: true, keep: true });
       this.#failed(error);
@@ -452,7 +452,7 @@ export class MemoryView {
 
   // Rendering
 
-  #tell(count, ended) {
+  #announce(count, ended) {
     const q = this.#query;
     const none = !count;
     const narrowed = FILTERS.some((key) => q[key]);

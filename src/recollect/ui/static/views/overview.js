@@ -101,7 +101,7 @@ function overview(found) {
 /** Create the section with links to the other memories. */
 const others = (links) => links.length > 0 && h("section", { class: "card", "aria-label": t("welcome.places") }, h("h2", {}, t("welcome.places")), h("ul", { class: "items" }, links.map((link) => h("li", {}, link))));
 
-/** Create the section about health: what is in order is said as well. */
+/** Create the section about health, which also lists what is in order. */
 function condition(health) {
   const upkeep = may("admin") && who.everybody ? href(["upkeep"]) : null, linked = (text) => (upkeep ? h("a", { href: upkeep }, text) : text);
   const row = (label, value, bad = false) => h("div", {}, h("dt", {}, label), h("dd", { class: bad ? "problem" : null }, value));

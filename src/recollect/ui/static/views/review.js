@@ -137,12 +137,12 @@ export class ReviewView {
       this.#busy.delete(pair.id);
     }
     if (!this.node.isConnected) return; // another memory may be shown: an undo would go there
-    this.#tell(pair, body.resolution);
+    this.#announce(pair, body.resolution);
     await this.refresh();
   }
 
   /** Report a resolution. Restoring a closed note undoes it, also for both of a merge. */
-  #tell(pair, resolution) {
+  #announce(pair, resolution) {
     const kept = resolution === "both", closed = resolution === "older" ? pair.newer : pair.older;
     const undo = async () => {
       try {
@@ -193,5 +193,5 @@ function side(which, entry, text) {
 const empty = () => h("div", { class: "empty" }, h("p", {}, t("review.none")),
   h("p", { class: "hint" }, t("review.none.hint")));
 
-/** Describe the number of open pairs, as far as one page tells. */
+/** Describe the number of open pairs, as far as one page shows it. */
 export const waitingPairs = ({ items, next }) => (next ? `${items.length}+` : items.length ? String(items.length) : "");

@@ -85,7 +85,7 @@ export class UpkeepView {
       event.target.disabled = true;
       try {
         const done = await post(`/v1/jobs/${encodeURIComponent(job.name)}/run`, { dry_run: dry, workspace: job.workspace });
-        if (dry) this.#tell(done);
+        if (dry) this.#announce(done);
         else toast(done.skipped ? t("upkeep.busy", { job: job.name }) : `${job.name}: ${did(done)}`, done.changes.length && !done.error && who.everywhere ? { undo: () => this.#undo(done) } : {});
         await Promise.all([this.#jobs(), this.#runs()]);
       } catch (error) {
@@ -100,7 +100,7 @@ export class UpkeepView {
       h("td", { class: "row end" }, button(t("upkeep.dryRun"), run(true), { kind: "small", "aria-label": t("upkeep.dryRunOf", { job: job.name }) }), button(t("upkeep.run"), run(false), { kind: "small", "aria-label": t("upkeep.runOf", { job: job.name }) })));
   }
 
-  #tell(run) {
+  #announce(run) {
     set(this.dry, h("div", { class: "dry", role: "status", tabindex: -1 }, h("h3", {}, t("upkeep.aDryRun", { job: run.job })), h("p", {}, run.changes.length ? t("upkeep.would", { what: did(run) }) : t("upkeep.wouldNothing")), changes(run)));
     this.dry.firstElementChild.focus();
   }
@@ -154,7 +154,7 @@ export class UpkeepView {
 
 const CHANGES = ["added", "removed", "changed"];
 
-/** Describe what a check looked at. */
+/** Describe what a check examined. */
 const counts = ({ entries, operations, events }) => t("upkeep.counts", { entries: t("memory.count.entries", { count: entries }), operations: t("upkeep.operations", { count: operations }), events: t("upkeep.events", { count: events }) });
 
 /** Summarise what a run did. */
