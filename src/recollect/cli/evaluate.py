@@ -79,7 +79,9 @@ def _percent(score: Score) -> str:
 def _questions(file: Path) -> list[Question]:
     try:
         lines = file.read_text(encoding="utf-8-sig").split("\n")
-    except (OSError, ValueError) as error:
+    except OSError as error:
+        raise Invalid(f"{str(file)!r} cannot be read: {error.strerror or error}") from None
+    except ValueError as error:
         raise Invalid(f"{str(file)!r} cannot be read as UTF-8 text: {error}") from None
     found = [_question(file, number, one) for number, one in enumerate(lines, 1) if one.strip()]
     if not found:
