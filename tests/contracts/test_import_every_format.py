@@ -155,9 +155,11 @@ def test_a_zip_and_a_folder_are_read_alike_once_and_what_is_left_out_is_reported
 def test_a_time_without_a_zone_in_a_zip_is_local(home: Home, mem: Memory, tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "vault.zip", "w") as archive:
         archive.writestr(zipfile.ZipInfo("Mast.md", (2016, 5, 4, 12, 0, 0)), "Of spruce.")
+        archive.writestr(zipfile.ZipInfo("2015-03-02 at sea.md", (2016, 5, 4, 12, 0, 0)), "Fog.")
         archive.writestr(zipfile.ZipInfo("Odd.md", (1980, 0, 0, 0, 0, 0)), "No such day.")
     home.import_(tmp_path / "vault.zip", agent="ana")
     assert mem.get("Mast").created_at == round(time.mktime((2016, 5, 4, 12, 0, 0, 0, 0, -1))) * 1000
+    assert mem.get("2015-03-02 at sea").created_at == 1_425_254_400_000
     assert mem.get("Odd").content == "No such day."
 
 

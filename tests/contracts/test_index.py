@@ -242,6 +242,17 @@ def test_an_index_of_another_analysis_is_rebuilt_by_the_first_search(
         assert again.check().findings == ()
 
 
+def test_a_check_does_not_take_an_index_of_another_analysis_for_damaged(
+    location: str, home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home.agent("ana").remember_many(Add(f"amber {word}") for word in WORDS)
+    home.close()
+    monkeypatch.setattr(text, "ANALYSIS_VERSION", text.ANALYSIS_VERSION + 1)
+    monkeypatch.setattr(text, "terms", lambda content: {word.upper(): 1 for word in content.split()})
+    with recollect.open(location) as again:
+        assert again.check().findings == ()
+
+
 def test_a_large_index_of_another_analysis_is_searched_while_the_background_rebuilds_it(
     location: str, home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -126,8 +126,9 @@ def _look_at_entries(store: Store, tx: Transaction, counters: Counters, found: _
         wrong = store.index.check(tx, counters, documents())
     except (ValueError, IndexError, KeyError) as error:
         wrong = [f"the index cannot be read ({error})"]
-    if found.unreadable:
-        wrong = []  # the index cannot be verified without all entries
+    if found.unreadable or counters.analysis != text.ANALYSIS_VERSION:
+        # Without all entries the index cannot be verified; of another analysis version it is rebuilt before it is used.
+        wrong = []
     for entry_id in sorted(living):
         problems["entries"].append(f"entry {entry_id} is in the log, but does not exist")
         found.differing.append(entry_id)

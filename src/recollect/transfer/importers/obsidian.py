@@ -23,6 +23,7 @@ BASIC_MEMORY = {"title", "type", "permalink"}
 """Properties of every note of basic-memory."""
 _FRONT = re.compile(r"\A---[ \t]*\r?\n(.*?)^(?:---|\.\.\.)[ \t]*(?:\r?\n|\Z)", re.DOTALL | re.MULTILINE)
 _KEY = re.compile(r"([\w-]+):[ \t]*(.*)")
+_DAY = re.compile(r"\d{4}-\d\d-\d\d(?!\d)")
 
 
 def is_basic_memory(path: Path) -> bool:
@@ -66,7 +67,9 @@ def _notes(path: Path, done: Read, source: str, *, titled: bool = False) -> Iter
         taken.add(called or "")
         aliases = [*fields.get("aliases", fields.get("alias", [])), *named[1:]]
         aliases += fields.get("permalink", []) if titled else []
-        dates = (when for key in ("created", "date") for one in fields.get(key, []) if (when := moment(one)))
+        stated = [one for key in ("created", "date") for one in fields.get(key, [])]
+        named_by = _DAY.match(found.where.stem)  # a daily note is named by its day
+        dates = (when for one in (*stated, named_by and named_by[0]) if (when := moment(one)))
         yield ImportedNote(
             content=body.strip("\r\n"),
             source=source,
