@@ -56,7 +56,8 @@ def clean(text: str) -> str:
 
 def one_line(text: str) -> str:
     """Return the text on one line, for a caller that adds its own prefix."""
-    return _TOKEN.sub(r"\g<0> ", " ".join(_visible(text).split()))
+    plain = " ".join(_visible(text).split())
+    return _TOKEN.sub(r"\g<0> ", plain) if "<" in plain or "[" in plain or not plain.isascii() else plain
 
 
 def quoted(text: str) -> str:

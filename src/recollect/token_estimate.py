@@ -96,7 +96,8 @@ def token_weight(text: str) -> float:
 
 
 def _weight(text: str) -> float:
-    if _OTHER_SPACE.search(text) is None:
+    # All white space but the blank is not printable; most lines need no search.
+    if "  " not in text and (text.isprintable() or _OTHER_SPACE.search(text) is None):
         return sum(map(_TOKEN_COSTS.__getitem__, text.split(" ")))
     # No piece spans white space and something else, so the words and the white space between them add up.
     parts = _OTHER_SPACE.split(text)

@@ -15,6 +15,7 @@ TRIMMED = (LESSONS, DECISIONS, HANDOFF)
 """Fixed sections that are trimmed to the budget, in this order."""
 FRAME = text.token_weight(f"## {TITLE}\n---\n")
 """Tokens of the first and last line of a block."""
+LINE_BREAK = text.token_weight("\n")
 NOTICE = text.token_weight(f"\n{UNANSWERED_LINE}")
 
 
@@ -22,7 +23,9 @@ class LineSizes(dict[str, float]):
     """Tokens of each line with its preceding line break, computed on first use; their sum is that of the text."""
 
     def __missing__(self, line: str) -> float:
-        size = self[line] = text.token_weight(f"\n{line}")
+        # White space at the beginning is one piece with the line break.
+        joined = line[:1].isspace()
+        size = self[line] = text.token_weight(f"\n{line}") if joined else LINE_BREAK + text.token_weight(line)
         return size
 
 

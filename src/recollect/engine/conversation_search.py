@@ -50,6 +50,8 @@ LIMIT = 1_000
 UNITS = ("turn", "conversation")
 QUERY_LENGTH = 10_000
 """Maximum length of a query in characters; the rest is ignored."""
+FEWER_CANDIDATES = 250
+"""Number of turns selected by BM25 for a context, which shows fewer than a search may return."""
 AROUND = 2
 """Number of turns returned before and after each hit."""
 SPANS = 1_000
@@ -180,7 +182,7 @@ def ranked(
             look = store.turns.look(tx, journal, query, words)
             allowed = look.allowed(None, None, _numbers(tx, None, None, statuses), without)
             spans = _spans(tx, store, vector, journal.events) if vector is not None else []
-            best, confidence = look.best(tx, limit, spans, allowed, by_conversation=False)
+            best, confidence = look.best(tx, limit, spans, allowed, candidates=max(limit, FEWER_CANDIDATES))
             before = look.records["before"]
             read = look.events.get
             return [RankedTurn(seq, score, int(before[seq]), read(seq)) for seq, score in best], confidence

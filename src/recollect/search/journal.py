@@ -263,27 +263,36 @@ class JournalLookup:
         return np.logical_and.reduce(tests) if tests else None
 
     def best(
-        self, tx: Transaction, limit: int, spans: Sequence[Span], allowed: Flags | None, *, by_conversation: bool
+        self,
+        tx: Transaction,
+        limit: int,
+        spans: Sequence[Span],
+        allowed: Flags | None,
+        *,
+        by_conversation: bool = False,
+        candidates: int | None = None,
     ) -> tuple[list[tuple[int, float]], float]:
         """Return the best allowed turns as (number, score), and the confidence; ties are ordered newest first.
 
-        `spans` are sorted nearest first. `by_conversation` returns only the best turn of each conversation.
+        `spans` are sorted nearest first. `by_conversation` returns only the best turn of each conversation. So many
+        `candidates` are selected by BM25, by default CANDIDATES.
         """
-        chosen = [np.array([seq for seq, _ in self.rank(CANDIDATES, allowed)], np.int64)]
+        first = self.rank(CANDIDATES if candidates is None else candidates, allowed)
+        chosen = [np.array([seq for seq, _ in first], np.int64)]
         chosen += self._said_then(allowed)
         chosen += [self._within(span) for span in spans[:NEAREST] if span.cosine > UNRELATED]
         seqs = self._beside(np.concatenate(chosen))
-        candidates = self._candidates(tx, seqs, spans)
-        question = turns.TurnQuery.read(self.query, self.words, {name for name in candidates.speaker if name})
-        scores = turns.scores(question, candidates, average=self.average)
+        found = self._candidates(tx, seqs, spans)
+        question = turns.TurnQuery.read(self.query, self.words, {name for name in found.speaker if name})
+        scores = turns.scores(question, found, average=self.average)
         mask = None if allowed is None else allowed[seqs]
-        confidence = turns.confidence(question, candidates, self.idf, scores, mask)
-        people = candidates.role == turns.Role.PERSON
+        confidence = turns.confidence(question, found, self.idf, scores, mask)
+        people = found.role == turns.Role.PERSON
         scores += turn_text.length_score(self.records["length"][seqs], people, self.average)
         order = _best_first(seqs, scores, mask)
-        wanted = turn_text.TurnTextQuery.read(self.query, set(candidates.speaker))
+        wanted = turn_text.TurnTextQuery.read(self.query, set(found.speaker))
         read = order[: turn_text.READ if wanted else 0]
-        rules = order[np.isin(seqs[order], self.rules) & (candidates.role[order] == turns.Role.USER)][: turn_text.READ]
+        rules = order[np.isin(seqs[order], self.rules) & (found.role[order] == turns.Role.USER)][: turn_text.READ]
         if len(read) or len(rules):
             self._read(tx, seqs[np.union1d(read, rules)].tolist())
             scores[read] += [wanted.score(self._content(seq)) for seq in seqs[read].tolist()]
@@ -291,9 +300,10 @@ class JournalLookup:
             scores[rules] += [turn_text.rule_score(self._content(seq), asked) for seq in seqs[rules].tolist()]
             order = _best_first(seqs, scores, mask)
         if by_conversation:
-            _, first = np.unique(candidates.conversation[order], return_index=True)
-            order = order[np.sort(first)]
-        return [(int(seqs[place]), float(scores[place])) for place in order[:limit]], confidence
+            _, places = np.unique(found.conversation[order], return_index=True)
+            order = order[np.sort(places)]
+        order = order[:limit]
+        return list(zip(seqs[order].tolist(), scores[order].tolist(), strict=True)), confidence
 
     def _read(self, tx: Transaction, seqs: Sequence[int]) -> None:
         read = map(_event, tx.all("history.events_by_seq", seqs=seqs))
@@ -425,8 +435,8 @@ class JournalLookup:
 
 
 def _best_first(seqs: Integers, scores: NDArray[np.float64], mask: Flags | None) -> Integers:
-    """Return the positions of the turns that pass the mask by score, ties newest first."""
-    order = np.lexsort((-seqs, -scores))
+    """Return the positions of the turns that pass the mask by score, ties newest first. `seqs` are ascending."""
+    order = len(seqs) - 1 - np.argsort(-scores[::-1], kind="stable")  # half the time of sorting by both keys
     return order if mask is None else order[mask[order]]
 
 
