@@ -56,7 +56,7 @@ def order(name: str) -> tuple[int, str]:
 
 
 def is_command(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> bool:
-    """Whether a decorator hands the function to a surface, which calls it; nobody imports it."""
+    """Return whether a decorator registers the function with a surface, which calls it; no module imports it."""
     calls = [decorator.func for decorator in node.decorator_list if isinstance(decorator, ast.Call)]
     return any(isinstance(call, ast.Attribute) and call.attr in HANDED for call in calls)
 

@@ -353,27 +353,30 @@ def memory_note(
 
     Example: {"action": "supersede", "target": "deploy day", "content": "We deploy on Thursdays."}
     """
+    new: dict[str, Any] = {
+        "name": name,
+        "category": category,
+        "tags": tags,
+        "context": context,
+        "scope": scope,
+        "channel": channel,
+        "conversation": conversation,
+        "importance": importance,
+        "lifetime": lifetime,
+        "valid_from": valid_from,
+        "valid_until": valid_until,
+        "origin": origin,
+    }
     checked(
         {**NOTE, **UNLISTED_NOTE},
         action,
         target=target,
-        name=name,
         content=content,
-        tags=tags,
-        context=context,
-        category=category,
-        scope=scope,
-        importance=importance,
-        lifetime=lifetime,
-        channel=channel,
-        conversation=conversation,
+        **new,
         kind=kind,
         tag=tag,
         limit=limit,
         before=before,
-        valid_from=valid_from,
-        valid_until=valid_until,
-        origin=origin,
         why=why,
         as_of=as_of,
         include_past=include_past,
@@ -415,23 +418,7 @@ def memory_note(
             done = mem.review.resolve(wanted, str(resolution), content=content, why=why)
             return {"ok": True, "pairs": [pair_view(done)]}
         case "add":
-            made = _add(
-                str(content),
-                {
-                    "name": name,
-                    "category": category,
-                    "tags": tags,
-                    "context": context,
-                    "scope": scope,
-                    "channel": channel,
-                    "conversation": conversation,
-                    "importance": importance,
-                    "lifetime": lifetime,
-                    "valid_from": valid_from,
-                    "valid_until": valid_until,
-                    "origin": origin,
-                },
-            )
+            made = _add(str(content), new)
         case "supersede":
             made = mem.supersede(wanted, str(content), since=valid_from, why=why, origin=origin)
         case "retract":

@@ -62,9 +62,8 @@ def add_notifications(server: MCPServer[Any]) -> None:
         _connection(ctx.session).state[LEVEL] = params.level
         return EmptyResult()
 
-    inner = (
-        server._lowlevel_server
-    )  # private: MCPServer offers no way to register handlers for these methods of the old revision
+    # Private: MCPServer offers no way to register handlers for these methods of the old revision.
+    inner = server._lowlevel_server
     inner.add_request_handler("resources/subscribe", SubscribeRequestParams, subscribe)
     inner.add_request_handler("resources/unsubscribe", UnsubscribeRequestParams, unsubscribe)
     inner.add_request_handler("logging/setLevel", SetLevelRequestParams, set_level)
