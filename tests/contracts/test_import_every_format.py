@@ -258,3 +258,38 @@ def test_marks_of_sources_and_thoughts_of_chatgpt_are_left_out(home: Home, mem: 
     (info,) = mem.conversations.list()
     assert [one.content for one in mem.conversations.get(info.id).events()] == ["Which port?", "Sines, south."]
     assert "left out of messages: 1 reasoning_recap" in done.remarks
+
+
+@IN_A_FILE
+def test_conversations_of_gemini_in_a_workspace_account_are_read(home: Home, mem: Memory, tmp_path: Path) -> None:
+    talk = {
+        "title": "Reefing",
+        "creation_time": "2026-03-01T10:00:00Z",
+        "conversation_turns": [
+            {"user_turn": {"prompt": "How?", "turn_index": 0, "turn_last_modified": "2026-03-01T10:00:01Z"}},
+            {
+                "system_turn": {
+                    "text": [{"data": "Lower the halyard."}, {"cards": [{"content": "Then tie."}]}],
+                    "images": ["conversation_1_turn_1_images_0"],
+                    "model_thoughts": [{"headline": "knots"}],
+                    "turn_last_modified": "2026-03-01T10:00:09Z",
+                }
+            },
+            {"user_turn": {"prompt": "No.", "turn_deleted_time": "2026-03-01T11:00:00Z"}},
+        ],
+    }
+    history = "Takeout/Gemini/Conversation History"
+    path = packed(
+        tmp_path / "takeout.zip",
+        {f"{history}/conversation_1.txt": talk, f"{history}/conversation_2.txt": talk, "Takeout/readme.txt": "Hello"},
+    )
+    done = home.import_(path, agent="ana")
+    assert (done.format, dict(done.parts[0].added)) == (Format.GEMINI, {"conversations": 2, "messages": 4})
+    info = mem.conversations.list()[0]
+    events = list(mem.conversations.get(info.id).events())
+    answer = "Lower the halyard.\nThen tie.\n[conversation_1_turn_1_images_0]"
+    assert (info.title, [one.content for one in events]) == ("Reefing", ["How?", answer])
+    assert events[1].created_at == 1_772_359_209_000
+    assert "left out of messages: 2 deleted turn, 2 thought" in done.remarks
+    assert "1 other file was not read: Takeout/readme.txt" in done.remarks
+    assert not home.import_(path, agent="ana").changed

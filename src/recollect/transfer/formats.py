@@ -41,7 +41,7 @@ __all__ = ["import_", "recognise"]
 FIRST_LINE = 1 << 20
 LINES = 8
 """How many lines of a file are looked at to detect its format."""
-PARTS = (".json", ".jsonl", ".af", ".html")
+PARTS = (".json", ".jsonl", ".af", ".html", ".txt")
 """Suffixes of the files in a folder whose content is looked at to detect its format."""
 PROBED = 100
 """How many of each suffix are looked at."""
@@ -67,6 +67,7 @@ _OBJECTS: Sequence[tuple[Format, Callable[[Mapping[str, Any]], bool]]] = (
     (Format.CLAUDE, claude.is_claude),
     (Format.LETTA, letta.is_agent_file),
     (Format.GEMINI, gemini.is_activity),
+    (Format.GEMINI, gemini.is_conversation),
     (Format.MCP_MEMORY, mcp_memory.is_graph),
     (Format.MEM0, lambda value: "memory" in value or any(isinstance(value.get(key), list) for key in MEM0)),
     (Format.CONVERSATION, lambda value: isinstance(value.get("messages"), list)),

@@ -33,7 +33,7 @@ FILES = 200_000
 """Maximum number of entries, over all nested zips."""
 DEPTH = 2
 """How deep zips may be nested."""
-READABLE = (".json", ".jsonl", ".md", ".markdown", ".csv", ".html", ".af", ".edn")
+READABLE = (".json", ".jsonl", ".md", ".markdown", ".csv", ".html", ".af", ".edn", ".txt")
 """Suffixes of the files that are written; others are counted."""
 COPIES = ("chat.html",)
 """Files whose content is also in another file of the export."""

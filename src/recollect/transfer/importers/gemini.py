@@ -1,4 +1,5 @@
-"""Reader for the activity of Gemini in a Google Takeout, as JSON or as the page that Takeout makes by default.
+"""Reader for Gemini in a Google Takeout: the activity, as JSON or as the page that Takeout makes by default, and the
+history of conversations that accounts of organisations get, one JSON document per file.
 
 The activity is a list of prompts with their answers and has no chats. Prompts that link to the same chat are one
 conversation; of the others, those that follow each other within half an hour are.
@@ -15,10 +16,10 @@ from typing import Any
 from recollect.clock import iso
 from recollect.transfer.archive import opened
 from recollect.transfer.importers.dates import spoken_date
-from recollect.transfer.importers.reading import clean, line, mappings, moment, objects
+from recollect.transfer.importers.reading import clean, line, mapping, mappings, moment, objects
 from recollect.transfer.importers.values import ImportedChat, ImportedItem, ImportedMessage, LeftOut, Read
 
-__all__ = ["is_activity", "is_page", "read"]
+__all__ = ["is_activity", "is_conversation", "is_page", "read"]
 
 PAUSE = 30 * 60 * 1_000
 """Milliseconds of silence after which a new conversation begins."""
@@ -48,6 +49,11 @@ def is_activity(value: Mapping[str, Any]) -> bool:
     return "title" in value and "time" in value and ("header" in value or "products" in value)
 
 
+def is_conversation(value: Mapping[str, Any]) -> bool:
+    """True if an object is a conversation of the history."""
+    return isinstance(value.get("conversation_turns"), list)
+
+
 def is_page(text: str) -> bool:
     """True if the beginning of a page is an activity of Gemini."""
     return "outer-cell" in text and _of_gemini(text)
@@ -57,7 +63,12 @@ def read(path: Path, done: Read) -> Iterator[ImportedItem]:
     """Yield the conversations, oldest first."""
     missed: Counter[str] = Counter()
     records = _page(path) if path.suffix.lower() in (".html", ".htm") else objects(path, done)
-    prompts = [prompt for record in records if (prompt := _prompt(record, missed)) is not None]
+    prompts: list[_Prompt] = []
+    for record in records:
+        if is_conversation(record):
+            yield _conversation(record, path.stem, missed)
+        elif (prompt := _prompt(record, missed)) is not None:
+            prompts.append(prompt)
     for identity, group in _grouped(sorted(prompts, key=lambda prompt: prompt.at or 0)).items():
         messages = []
         for prompt in group:
@@ -65,7 +76,34 @@ def read(path: Path, done: Read) -> Iterator[ImportedItem]:
             if prompt.answer:
                 messages.append(ImportedMessage(prompt.answer, False, at=prompt.at))
         yield ImportedChat(id=f"gemini/{identity}", messages=messages, started=group[0].at)
-    yield LeftOut(missed)
+    yield LeftOut(+missed)
+
+
+def _conversation(found: Mapping[str, Any], stem: str, missed: Counter[str]) -> ImportedChat:
+    """Return a conversation of the history. Its id is that of the file, which counts from 1, and when it began."""
+    started = moment(found.get("creation_time"))
+    messages = []
+    for turn in mappings(found.get("conversation_turns")):
+        for side in ("user_turn", "system_turn"):
+            said = mapping(turn.get(side))
+            if said.get("turn_deleted_time"):
+                missed["deleted turn"] += 1
+                continue
+            missed["thought"] += len(mappings(said.get("model_thoughts")))
+            parts = [clean(said.get("prompt"))]
+            for part in mappings(said.get("text")):
+                parts += [
+                    clean(part.get("data")),
+                    *(clean(card.get("content")) for card in mappings(part.get("cards"))),
+                ]
+            images = said.get("images")
+            parts += [f"[{line(one)}]" for one in images if line(one)] if isinstance(images, list) else []
+            text = "\n".join(part for part in parts if part.strip())
+            if text:
+                at = moment(said.get("turn_last_modified"))
+                messages.append(ImportedMessage(text, side == "user_turn", at=at))
+    identity = f"gemini/{stem}/{iso(started or 0)}"
+    return ImportedChat(id=identity, messages=messages, title=line(found.get("title"), 1_000), started=started)
 
 
 def _grouped(prompts: list[_Prompt]) -> dict[str, list[_Prompt]]:
