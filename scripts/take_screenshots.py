@@ -27,6 +27,15 @@ MOST = 150_000
 WIDE, PHONE = {"width": 1220, "height": 740}, {"width": 390, "height": 760}
 
 
+CHANGED = [
+    ("Large orders are packed on Tuesdays, before the roasting begins.", "user"),
+    ("Large orders are packed on Thursdays, before the roasting begins.", "user"),
+    ("The price list was printed with 8.90 EUR for the house blend.", "user"),
+    ("The price list was printed with 9.40 EUR for the house blend.", "tool"),
+]
+"""Notes for the view of pairs, with their origins."""
+
+
 def search(page: Page) -> None:
     """Search, open the best result, and show why it was found."""
     page.get_by_label("Search the memory").press_sequentially("who decides about refunds")
@@ -101,6 +110,7 @@ SHOTS: list[tuple[str, str, str, dict[str, int], Callable[[Page], None]]] = [
     ("conversation", "#/conversations", "light", WIDE, conversation),
     ("timeline", "#/timeline", "light", WIDE, timeline),
     ("graph", "#/graph", "light", WIDE, graph),
+    ("review", "#/review?agent=reviewer", "light", WIDE, lambda page: page.locator(".pair").nth(1).wait_for()),
     ("context", "#/context?command=refund+an+order&budget=300", "light", WIDE, nothing),
     ("reminders", "#/reminders", "light", WIDE, lambda page: page.get_by_text("Ask the carrier again").wait_for()),
     ("upkeep", "#/upkeep", "dark", WIDE, upkeep),
@@ -117,6 +127,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         program = [sys.executable, "-m", "recollect", "--home", f"{folder}/demo.db"]
         subprocess.run([*program, "demo", "--fill"], check=True)
+        for text, origin in CHANGED:
+            subprocess.run([*program, "remember", text, "--agent", "reviewer", "--origin", origin], check=True)
+        subprocess.run([*program, "jobs", "run", "review"], check=True)
         serve = subprocess.Popen(
             [*program, "serve", "--port", "0"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
         )

@@ -273,16 +273,16 @@ export class GraphView {
   #drawEdges(pen, at, colours) {
     for (const kind of KINDS) {
       if (!this.#shown.has(kind)) continue;
-      pen.beginPath();
-      for (const edge of this.#edges) {
-        if (edge.kind !== kind) continue;
-        pen.moveTo(...at(edge.from));
-        pen.lineTo(...at(edge.to));
-      }
       pen.lineWidth = kind === "name" ? 0.6 : 1.2;
       pen.setLineDash(kind === "evidence" ? [4, 3] : kind === "successor" ? [1, 3] : []);
       pen.strokeStyle = kind === "name" ? colours["strong-line"] : colours.edge;
-      pen.stroke();
+      for (const edge of this.#edges) {
+        if (edge.kind !== kind) continue;
+        pen.beginPath(); // a path of thousands of lines takes several times as long as each line on its own
+        pen.moveTo(...at(edge.from));
+        pen.lineTo(...at(edge.to));
+        pen.stroke();
+      }
     }
     pen.setLineDash([]);
     if (this.#selected < 0) return;
