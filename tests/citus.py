@@ -17,7 +17,7 @@ OPTIONS = {
 
 
 class Cluster:
-    """Takes the place of `Server`: its URLs are databases of the coordinator in which schemas are distributed."""
+    """Replaces `Server`: its URLs are databases of the coordinator in which schemas are distributed."""
 
     def __init__(self, binaries: Path, logs: Path) -> None:
         self._nodes = [

@@ -38,7 +38,7 @@ _CERTIFICATE = (
 
 
 def in_a_new_process(program: str, *arguments: str) -> str:
-    """What a program prints that has a Python of its own, with nothing imported but what it imports."""
+    """Return the output of a program in a new Python process."""
     source = str(Path(recollect.__file__).parents[1])
     done = subprocess.run(
         [sys.executable, "-c", program, *arguments],
@@ -108,7 +108,7 @@ class Request:
         self._handler.wfile.write(body)
 
     def stream(self, pieces: Iterable[bytes]) -> None:
-        """Answer with bytes that go on until the connection is closed."""
+        """Answer with bytes without end, until the connection is closed."""
         self._handler.send_response(200)
         self._handler.end_headers()
         for piece in pieces:
@@ -158,7 +158,7 @@ class EmbeddingServer:
             request_queue_size = 100  # many clients at once wait in the queue and not for a second attempt
 
             def handle_error(self, request: object, client_address: object) -> None:
-                """A client that leaves early is no event; anything else is a mistake in a test."""
+                """Ignore a client that disconnects early; anything else is a mistake in a test."""
                 if not isinstance(sys.exception(), OSError):
                     super().handle_error(request, client_address)  # type: ignore[arg-type]
 

@@ -262,7 +262,7 @@ def _reachable_temporary_folder(user: pwd.struct_passwd | None) -> str:
 
 
 def free_port() -> int:
-    """A port that nobody has, and that the system gives to nobody else: it may be let go for a while."""
+    """Return a free port that the system does not assign to other programs, so that it can be unused for a while."""
     while True:
         port = random.randrange(15_000, 32_000)
         with socket.socket() as probe, contextlib.suppress(OSError):

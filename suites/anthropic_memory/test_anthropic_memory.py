@@ -100,7 +100,7 @@ def test_the_files_of_another_agent_and_other_entries_are_out_of_reach(location:
 
 
 @pytest.mark.parametrize("text", ["", "\n", "  \n\n", "a\0b", "line\r\n"])
-def test_any_text_comes_back_as_it_was(location: str, text: str) -> None:
+def test_any_text_returns_unchanged(location: str, text: str) -> None:
     tool = MemoryTool(location)
     create(tool, PORTS, text)
     assert tool._files.texts() == {PORTS: text}

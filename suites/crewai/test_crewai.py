@@ -95,7 +95,7 @@ def test_a_removed_record_is_in_the_trash_and_can_be_restored(location: str) -> 
 
 
 @pytest.mark.parametrize("text", ["", " ", "a\0b", "line\r\n"])
-def test_any_record_comes_back_as_it_was(location: str, text: str) -> None:
+def test_any_record_returns_unchanged(location: str, text: str) -> None:
     backend = make_backend(location)
     given = record(text, id="../x", source="u", private=True, importance=0.9)
     backend.save([given])

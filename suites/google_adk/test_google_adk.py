@@ -191,7 +191,7 @@ async def test_a_session_id_that_cannot_be_stored_is_refused(location: str, bad:
     service.close()
 
 
-async def test_an_event_that_is_not_json_is_refused_and_the_session_goes_on(location: str) -> None:
+async def test_an_event_that_is_not_json_is_refused_and_the_session_continues(location: str) -> None:
     service = SessionService(location)
     session = await service.create_session(**ANA, session_id="s")
     with pytest.raises(recollect.Invalid, match="not JSON"):

@@ -67,7 +67,7 @@ def test_a_search_filters_by_metadata_or_by_a_function(location: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["", " \n", "a\0b", "line\r\n"])
-def test_any_document_comes_back_as_it_was(location: str, text: str) -> None:
+def test_any_document_returns_unchanged(location: str, text: str) -> None:
     store = VectorStore(DeterministicFakeEmbedding(size=6), location)
     store.add_documents([Document(text, id="../x")])
     assert store.get_by_ids(["../x"]) == [Document(text, id="../x")]
@@ -75,7 +75,7 @@ def test_any_document_comes_back_as_it_was(location: str, text: str) -> None:
 
 
 @pytest.mark.parametrize("value", [b"", b"\0\xff", b"text", b" ", b"until 1 March 2020", bytes(range(256)) * 100])
-def test_any_value_comes_back_as_it_was(location: str, value: bytes) -> None:
+def test_any_value_returns_unchanged(location: str, value: bytes) -> None:
     store = ByteStore(location)
     store.mset([("../key", value)])
     assert store.mget(["../key", "key"]) == [value, None]

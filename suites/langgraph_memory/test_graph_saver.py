@@ -53,7 +53,7 @@ def counting(state: MessagesState) -> Any:
     return {"messages": f"you said {len(state['messages'])} things"}
 
 
-async def test_a_graph_goes_on_where_it_stopped_in_another_process(location: str) -> None:
+async def test_a_graph_continues_where_it_stopped_in_another_process(location: str) -> None:
     graph = StateGraph(MessagesState).add_node(counting).add_edge(START, "counting")
     for expected in (2, 4):
         async with saver(location) as opened:
@@ -128,7 +128,7 @@ async def test_two_processes_on_one_thread_lose_nothing(location: str) -> None:
         assert (len(found), sum(len(one.pending_writes) for one in found)) == (40, 40)
 
 
-async def test_an_export_carries_threads_and_an_import_goes_on_with_them(location: str, tmp_path: Path) -> None:
+async def test_an_export_carries_threads_and_an_import_continues_with_them(location: str, tmp_path: Path) -> None:
     async with saver(location) as opened:
         stored = await opened.aput(config("t"), empty_checkpoint(), {"step": 1}, {})
         await opened.aput_writes(stored, [("channel", {"a": b"bytes"})], "task")

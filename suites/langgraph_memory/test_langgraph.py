@@ -103,7 +103,7 @@ def test_the_items_of_another_agent_and_other_entries_are_out_of_reach(location:
 
 
 @pytest.mark.parametrize("key", ["../../etc/passwd", "a/b", "", " x ", "%2F", "line\nbreak", "ключ", "\ud800", "a.b"])
-def test_any_key_comes_back_as_it_was(location: str, key: str) -> None:
+def test_any_key_returns_unchanged(location: str, key: str) -> None:
     with make_store(location) as store:
         store.put(ANA, key, {"value": key})
         store.put(ANA, "other", {})

@@ -45,7 +45,7 @@ async def test_a_tool_result_is_never_taken_for_what_the_user_said(location: str
         assert [str(event.origin) for event in events] == ["user", "agent", "agent", "tool"]
 
 
-async def test_a_session_goes_on_after_its_conversation_has_ended(location: str) -> None:
+async def test_a_session_continues_after_its_conversation_has_ended(location: str) -> None:
     async with AsyncSession("s", location) as session:
         await session.add_items(SAID)
         with recollect.open(location) as home:
@@ -81,7 +81,7 @@ async def test_an_item_that_is_not_json_is_refused_and_nothing_is_appended(locat
         assert await session.get_items() == []
 
 
-async def test_text_that_no_database_can_store_comes_back_as_it_was(location: str) -> None:
+async def test_text_that_no_database_can_store_returns_unchanged(location: str) -> None:
     odd = [{"role": "user", "content": "a\0b"}, {"role": "user", "content": "\ud800"}, {"role": "user", "content": " "}]
     async with AsyncSession("s", location) as session:
         await session.add_items(odd)

@@ -178,7 +178,7 @@ def test_a_deleted_session_is_empty_when_it_is_created_again(location: str) -> N
     repository.close()
 
 
-def test_a_session_goes_on_after_its_conversations_have_ended(location: str) -> None:
+def test_a_session_continues_after_its_conversations_have_ended(location: str) -> None:
     repository = begun(location)
     repository.create_message("s", "helper", said(0, "first"))
     with recollect.open(location) as home:

@@ -82,7 +82,7 @@ def chat(server: Server, visit: Visit, talk: Talk = TALK, origin: str | None = N
 
 
 def leave(page: Page, server: Server, until: Callable[[], bool]) -> None:
-    """Go to another page, and look for what the first one sent: nobody is told when that arrives."""
+    """Go to another page, and poll for what the first one sent, because its arrival is not announced."""
     page.goto(f"{server.url}/healthz")
     for _ in range(500):
         if until():

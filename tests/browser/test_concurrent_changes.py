@@ -32,7 +32,7 @@ def still(page: Page) -> None:
 
 
 def tell(page: Page, kind: str, data: str = "{}", id: str = "") -> None:
-    """Let the feed tell something, at this moment."""
+    """Let the feed send an event now."""
     page.evaluate(TELL, [kind, data, id])
 
 

@@ -119,7 +119,7 @@ class Line(NamedTuple):
     cut: Callable[[], None]
     """It ends, as both sides notice."""
     stall: Callable[[], None]
-    """Nothing comes through any more, and nobody is told."""
+    """Drop everything in both directions without closing the connection."""
     mend: Callable[[], None]
 
 

@@ -277,7 +277,7 @@ def test_a_new_entry_is_remembered(demo: Server, visit: Visit) -> None:
     assert (made.category, made.tags, made.source) == ("decisions", ("stock", "shop"), "user")
 
 
-def test_what_was_typed_and_not_saved_is_there_when_one_comes_back(demo: Server, visit: Visit) -> None:
+def test_what_was_typed_and_not_saved_is_there_on_return(demo: Server, visit: Visit) -> None:
     page = visit(demo, "#/memory/entry/new")
     page.get_by_label("Text", exact=True).fill("Half a thought")
     page.get_by_role("link", name="Upkeep").click()

@@ -105,7 +105,7 @@ def test_a_long_transcript_opens_at_its_end_and_older_turns_come_when_one_scroll
     assert turns(page) == [f"turn {number}" for number in range(260) if number not in (160, 161)]
 
 
-def test_a_transcript_that_opens_at_a_turn_goes_on_in_both_directions(server: Server, visit: Visit) -> None:
+def test_a_transcript_that_opens_at_a_turn_continues_in_both_directions(server: Server, visit: Visit) -> None:
     talk = long_talk(server)
     page = visit(server, f"#/conversations/{talk.ref_code}/{[*talk.events()][100].seq}")
     said = page.locator(".said")

@@ -378,7 +378,7 @@ def test_a_server_that_accepts_and_never_answers_is_unavailable(monkeypatch: pyt
 
 
 @pytest.mark.slow
-def test_a_server_that_goes_away_is_unavailable_and_comes_back_without_reopening(tmp_path: Path) -> None:
+def test_a_server_that_disconnects_is_unavailable_and_comes_back_without_reopening(tmp_path: Path) -> None:
     with Server(log=tmp_path / "server.log") as server, recollect.open(server.fresh_database()) as home:
         mem = home.agent("ana")
         mem.remember("an early note")

@@ -102,7 +102,7 @@ def test_turns_are_found_that_share_no_word_with_the_question(location: str, clo
         assert {"my car", "his car"} <= {hit.event.content for hit in found}
 
 
-def test_a_conversation_that_goes_on_is_chunked_but_for_its_last_messages(
+def test_a_conversation_that_continues_is_chunked_but_for_its_last_messages(
     home: Home, mem: Memory, location: str
 ) -> None:
     conv = mem.conversations.start()
@@ -152,7 +152,7 @@ def test_long_talks_are_chunked_in_steps_and_runs(home: Home, mem: Memory, monke
     assert conv.end().chunks == 2
 
 
-def test_chunks_are_made_again_where_a_turn_is_erased(home: Home, mem: Memory, tmp_path: Path, location: str) -> None:
+def test_chunks_are_rebuilt_where_a_turn_is_erased(home: Home, mem: Memory, tmp_path: Path, location: str) -> None:
     imported(home, tmp_path, "the key is zqhunterbb", "Noted.", "which crane?", "The yellow one.")
     home.jobs.run("chunk")
     (info,) = mem.conversations.list()
@@ -230,7 +230,7 @@ def test_chunks_stay_with_their_agent(home: Home, mem: Memory, tmp_path: Path) -
     assert mem.conversations.search("granite quay") == []
 
 
-def test_another_agent_does_not_see_chunks_of_a_conversation_that_goes_on(home: Home, mem: Memory) -> None:
+def test_another_agent_does_not_see_chunks_of_a_conversation_that_continues(home: Home, mem: Memory) -> None:
     conv = mem.conversations.start()
     conv.user("the granite quay is closed")
     talk(conv, 4)

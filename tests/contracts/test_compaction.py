@@ -403,7 +403,7 @@ BAD = [
 
 
 @pytest.mark.parametrize("bad", BAD, ids=lambda one: str(one)[:20])
-def test_a_model_that_fails_leaves_everything_as_it_was_and_is_asked_again_next_time(tmp_path: Path, bad: Any) -> None:
+def test_a_model_that_fails_leaves_everything_unchanged_and_is_asked_again_next_time(tmp_path: Path, bad: Any) -> None:
     where, model = str(tmp_path / "memory.db"), Writing(bad)
     with recollect.open(where, model=model) as home:
         conv = home.agent("ana").conversations.start()
@@ -465,7 +465,7 @@ def test_a_model_that_stays_down_is_not_asked_for_each_event_by_objects_of_their
 
 
 def failing(monkeypatch: pytest.MonkeyPatch, name: str) -> Callable[[], None]:
-    """Make a query fail with an error until the function that comes back is called."""
+    """Make a query fail with an error until the returned function is called."""
     from recollect.storage.postgres.database import PostgresTransaction
     from recollect.storage.sqlite.transactions import SqliteTransaction
 
@@ -481,7 +481,7 @@ def failing(monkeypatch: pytest.MonkeyPatch, name: str) -> Callable[[], None]:
     return monkeypatch.undo
 
 
-def test_a_failure_at_any_step_leaves_everything_as_it_was(
+def test_a_failure_at_any_step_leaves_everything_unchanged(
     mem: Memory, location: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     conv = mem.conversations.start()

@@ -76,7 +76,7 @@ def make_small(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def asked(mem: Memory, entry: Entry, times: int, at: int | None = None) -> Entry:
-    """An entry as if somebody had recalled it so many times."""
+    """Return an entry as if it had been recalled so many times."""
     store, _ = mem._entries.holder(entry.id)
     with store.write() as work:
         entries.adjust(work.tx, replace(entry, access_count=times, accessed_at=at))
@@ -95,7 +95,7 @@ def state(mem: Memory) -> dict[str, Entry]:
 
 
 def foretold(before: dict[str, Entry], changes: Iterable[Change]) -> dict[str, Entry]:
-    """What entries become by the changes that a run tells of."""
+    """Return entries after the changes that a run reports."""
     after = dict(before)
     for change in changes:
         if change.what == "removed":

@@ -399,7 +399,7 @@ one_line = st.sampled_from(
     said=st.lists(st.tuples(content, one_line), max_size=2),
     project=content,
 )
-def test_whatever_an_entry_holds_the_block_reads_back_as_it_was_built(
+def test_whatever_an_entry_holds_the_block_reads_back_unchanged(
     notes: list[tuple[str, str, str, str]], said: list[tuple[str, str]], project: str
 ) -> None:
     with tempfile.TemporaryDirectory() as folder, recollect.open(f"{folder}/memory.db", settings=WORDS) as home:

@@ -18,7 +18,7 @@ WEEKS_AGO = datetime(2025, 11, 20, 9, tzinfo=UTC)
 
 
 def talked(mem: Memory, *lines: tuple[str, str], at: datetime = WEEKS_AGO, end: bool = True) -> str:
-    """Tell an agent a conversation between people; return its id."""
+    """Store a conversation between people; return its id."""
     talk = mem.conversations.start()
     talk.append(
         [

@@ -124,7 +124,7 @@ def test_lists_come_in_pages_and_each_conversation_once(mem: Memory, clock: Fixe
             mem.conversations.list(before=wrong)  # type: ignore[arg-type]
 
 
-def test_a_chat_goes_on_in_its_conversation_until_that_ends(mem: Memory, clock: FixedClock) -> None:
+def test_a_chat_continues_in_its_conversation_until_that_ends(mem: Memory, clock: FixedClock) -> None:
     first = mem.conversations.start(chat_id="chat-1", resume=True)
     other = mem.conversations.start(chat_id="chat-2", resume=True)
     first.user("hello")

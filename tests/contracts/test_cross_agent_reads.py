@@ -27,7 +27,7 @@ def home(location: str, clock: FixedClock) -> Iterator[Home]:
 
 
 def running(home: Home) -> Conversation:
-    """A conversation that goes on, was compacted without a model, and was read by upkeep."""
+    """An active conversation that was compacted without a model, and was read by upkeep."""
     conv = home.agent("ana").conversations.start()
     conv.user(SECRET)
     conv.assistant(f"I note it. {SECRET}")

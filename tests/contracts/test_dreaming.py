@@ -416,7 +416,7 @@ def test_a_marker_inside_the_text_of_a_note_is_no_marker(
 
 
 @pytest.mark.parametrize("lifetime", [Lifetime.SHORT_TERM, Lifetime.LONG_TERM])
-def test_an_undone_promotion_is_not_made_again_and_its_line_leaves(
+def test_an_undone_promotion_is_not_repeated_and_its_line_leaves(
     dir_home: Home, ana: Memory, clock: FixedClock, directory: str, lifetime: Lifetime
 ) -> None:
     entry_id = hot(dir_home, ana, clock, lifetime=lifetime)

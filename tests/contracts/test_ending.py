@@ -593,9 +593,7 @@ def test_a_start_looks_at_few_of_many_active_conversations(
         assert rows_read_by_start("few", 11) == rows_read_by_start("many", 40) != []
 
 
-def test_a_conversation_that_was_looked_at_while_it_lived_is_ended_when_it_has_died(
-    mem: Memory, clock: FixedClock
-) -> None:
+def test_a_conversation_that_was_read_while_active_is_ended_when_it_is_stale(mem: Memory, clock: FixedClock) -> None:
     conv = mem.conversations.start()
     clock.advance(20 * HOUR)
     conv.user("still here")
@@ -715,7 +713,7 @@ def test_two_that_age_the_same_conversation_do_it_once(location: str, clock: Fix
         assert first.check().findings == ()
 
 
-def test_a_conversation_that_was_put_away_without_an_end_gets_a_summary_when_it_ages(
+def test_a_conversation_that_was_set_aside_without_an_end_gets_a_summary_when_it_ages(
     mem: Memory, clock: FixedClock
 ) -> None:
     idle = harbour(mem)

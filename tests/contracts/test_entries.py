@@ -624,7 +624,7 @@ def test_deleting_a_workspace_leaves_nothing_of_it_and_everything_else(wide_loca
 
 
 @pytest.mark.parametrize("wide_location", ["directory", "postgres"], indirect=True)
-def test_another_process_notices_that_a_workspace_was_deleted_and_made_again(wide_location: str) -> None:
+def test_another_process_notices_that_a_workspace_was_deleted_and_created_again(wide_location: str) -> None:
     with recollect.open(wide_location) as home, recollect.open(wide_location) as other:
         here, there = home.agent("ana", "red"), other.agent("ana", "red")
         here.remember_many(Add(f"the old port {number}") for number in range(5))

@@ -155,7 +155,7 @@ def test_erasing_again_says_so_and_changes_nothing(home: Home, mem: Memory, loca
     assert mem.conversations.erase(conv.ref_code).erased_before == 6
 
 
-def test_the_event_stays_as_a_tombstone_and_the_chain_goes_on(home: Home, mem: Memory, clock: FixedClock) -> None:
+def test_the_event_stays_as_a_tombstone_and_the_chain_continues(home: Home, mem: Memory, clock: FixedClock) -> None:
     conv, pasted = talk(mem)
     conv.erase(pasted.hash[:12])
     stone = conv.event(pasted.hash)
@@ -307,7 +307,7 @@ def test_a_whole_conversation_leaves_nothing_but_tombstones(
     assert mem.recall("yellow crane")
 
 
-def test_archives_of_an_old_conversation_are_made_again(home: Home, mem: Memory, clock: FixedClock) -> None:
+def test_archives_of_an_old_conversation_are_rebuilt(home: Home, mem: Memory, clock: FixedClock) -> None:
     conv, pasted = talk(mem)
     conv.compact()
     conv.end()
@@ -481,7 +481,7 @@ def test_an_ending_and_an_erasure_at_the_same_time_leave_nothing_behind(
             assert home.check().findings == ()
 
 
-def test_what_a_model_made_of_a_turn_is_made_again_without_it(location: str, clock: FixedClock) -> None:
+def test_what_a_model_made_of_a_turn_is_rebuilt_without_it(location: str, clock: FixedClock) -> None:
     with recollect.open(location, model=Writing(), clock=clock) as home:
         mem = home.agent("ana")
         conv = mem.conversations.start()
@@ -561,7 +561,7 @@ def test_the_files_of_a_vault_lose_it_and_its_git_history_is_reported(
         assert home.agent("ana").recall(SECRET) == []
 
 
-def test_vectors_of_what_is_rewritten_are_made_again(location: str, clock: FixedClock) -> None:
+def test_vectors_of_what_is_rewritten_are_rebuilt(location: str, clock: FixedClock) -> None:
     with recollect.open(location, embedder=HashEmbedder(), clock=clock) as home:
         mem = home.agent("ana")
         conv, pasted = talk(mem)

@@ -43,7 +43,7 @@ def by_prompt(scores: Sequence[PromptScores]) -> dict[tuple[str, int], PromptSco
     return {(one.prompt, one.budget): one for one in scores}
 
 
-def test_what_an_answer_needs_is_looked_for_in_each_prompt(mem: Memory) -> None:
+def test_what_an_answer_needs_is_searched_in_each_prompt(mem: Memory) -> None:
     mem.remember("The pump was repaired by Nora on Monday.", name="pump", at="2025-01-01")
     for number in range(30):
         mem.remember(f"The weather report of day {number} is in the blue folder.", at="2025-02-01")

@@ -129,7 +129,7 @@ def test_a_long_conversation_loads_its_last_twenty_messages_from_then_on(home: H
     assert len(mem.recover().events) == 24  # type: ignore[union-attr]
 
 
-def test_a_conversation_gives_more_than_ten_decisions_while_it_goes_on(home: Home, mem: Memory) -> None:
+def test_a_conversation_gives_more_than_ten_decisions_while_it_continues(home: Home, mem: Memory) -> None:
     conv = mem.conversations.start()
     decided = [f"We decided to buy boat {number}." for number in range(25)]
     said(conv, "\n".join(decided[:10]))
@@ -224,7 +224,7 @@ def test_a_conversation_that_was_only_put_away_is_read(home: Home, mem: Memory) 
     assert notes(mem, "decisions") == [DECISION]
 
 
-def test_a_conversation_that_cannot_be_read_is_reported_and_the_rest_goes_on(
+def test_a_conversation_that_cannot_be_read_is_reported_and_the_rest_continues(
     home: Home, mem: Memory, location: str
 ) -> None:
     broken, whole = mem.conversations.start(), mem.conversations.start()

@@ -196,7 +196,7 @@ def test_of_a_chat_that_has_grown_only_the_new_part_is_added(home: Home, mem: Me
 
 
 @IN_A_FILE
-def test_a_chat_that_goes_on_here_is_continued(home: Home, mem: Memory, tmp_path: Path) -> None:
+def test_a_chat_that_continues_here_is_continued(home: Home, mem: Memory, tmp_path: Path) -> None:
     talk = mem.conversations.start(chat_id="x")
     talk.user("one")
     path = write(tmp_path / "a.json", [{"id": "x", "mapping": tree(said("user", "one"), said("assistant", "two"))}])

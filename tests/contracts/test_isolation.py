@@ -238,7 +238,7 @@ SERVERS_OWN = {"vectors.index", "vectors.nearest", "vectors.search_list"}
 
 
 class Undone(Exception):
-    """Ends a transaction whose changes nobody wants."""
+    """Raised to roll a transaction back."""
 
 
 def test_run_by_another_agent_every_query_finds_and_changes_nothing(

@@ -783,7 +783,7 @@ def test_a_job_runs_in_every_workspace_and_in_the_account(opened: Open) -> None:
 
 
 @pytest.mark.parametrize("location", ["directory", "postgres"], indirect=True)  # a file has one workspace
-def test_an_undo_that_was_stopped_half_way_goes_on(opened: Open) -> None:
+def test_an_undo_that_was_stopped_half_way_continues(opened: Open) -> None:
     home = opened(upkeepers.tidy())
     for workspace in ("a", "b"):
         home.agent("ana", workspace).remember("old 1", name="one")

@@ -164,7 +164,7 @@ def test_notes_of_one_origin_are_merged_and_those_of_another_stay_apart(mem: Mem
     assert home.check().ok
 
 
-def test_a_hand_off_that_is_made_again_names_its_new_turns(mem: Memory, home: Home) -> None:
+def test_a_hand_off_that_is_rebuilt_names_its_new_turns(mem: Memory, home: Home) -> None:
     conv = mem.conversations.start()
     evidence = []
     for _ in range(2):
@@ -250,7 +250,7 @@ def test_nothing_supersedes_what_is_more_trusted(mem: Memory, clock: FixedClock)
             assert mem.get(name).origin is old
 
 
-def test_no_other_content_takes_the_place_of_what_is_more_trusted(mem: Memory, clock: FixedClock) -> None:
+def test_no_other_content_replaces_what_is_more_trusted(mem: Memory, clock: FixedClock) -> None:
     for old, new in PAIRS:
         upserted, written, content = f"{new} over {old}", f"{new} over {old}, written", "We deploy on Wednesdays"
         for name, change in {

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.directory
 
 @pytest.fixture
 def other(location: str, clock: FixedClock) -> Iterator[Home]:
-    """The same memory, opened by somebody else."""
+    """The same memory, opened by another process."""
     with recollect.open(location, clock=clock) as opened:
         yield opened
 

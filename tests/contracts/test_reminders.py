@@ -334,7 +334,7 @@ def test_without_a_callback_everything_stays_due(reminders: Reminders, store: St
     assert reminders.due() == [made]
 
 
-def test_what_fails_is_logged_and_comes_again_and_the_rest_goes_on(
+def test_what_fails_is_logged_and_comes_again_and_the_rest_continues(
     reminders: Reminders, store: Store, clock: FixedClock, caplog: pytest.LogCaptureFixture
 ) -> None:
     for number in range(40):

@@ -65,7 +65,7 @@ def embedded(location: str, embedder: FaultyEmbedder) -> Iterator[Home]:
 
 
 @BOTH
-def test_damaged_vectors_are_found_and_dropped_and_made_again(
+def test_damaged_vectors_are_found_and_dropped_and_rebuilt(
     embedded: Home, embedder: FaultyEmbedder, location: str
 ) -> None:
     server = location.startswith("postgresql")
@@ -116,7 +116,7 @@ def test_damaged_vectors_are_found_and_dropped_and_made_again(
         ("DELETE FROM codes WHERE pack = {first}", "16 vectors of 'hash' are in no pack, the first is 1"),
     ],
 )
-def test_damaged_packs_are_found_and_made_again(
+def test_damaged_packs_are_found_and_rebuilt(
     location: str, monkeypatch: pytest.MonkeyPatch, sql: str, message: str
 ) -> None:
     for name in ("PACK", "SIFTED"):

@@ -45,7 +45,7 @@ def test_a_longer_version_of_the_last_message_takes_its_place(mem: Memory) -> No
     assert journal(conv) == ["a?", "We", "We deploy", "We deploy on Fridays."]
 
 
-def test_a_regenerated_answer_replaces_the_old_one_and_the_talk_goes_on(mem: Memory) -> None:
+def test_a_regenerated_answer_replaces_the_old_one_and_the_conversation_continues(mem: Memory) -> None:
     conv = mem.conversations.start()
     conv.save(messages([A, B]))
     conv.save(messages([A, ("agent", "b2")]))
@@ -96,7 +96,7 @@ def test_what_is_appended_after_a_save_belongs_to_the_talk(mem: Memory) -> None:
     assert loaded(conv) == [A, B]
 
 
-def test_a_trimmed_talk_loads_its_end_and_goes_on_from_the_whole_or_from_the_end(mem: Memory) -> None:
+def test_a_trimmed_conversation_loads_its_end_and_continues_from_the_whole_or_from_the_end(mem: Memory) -> None:
     conv = mem.conversations.start()
     conv.save(messages([A, B, C, D]))
     assert trim(mem, conv, 2) == 2
@@ -109,7 +109,7 @@ def test_a_trimmed_talk_loads_its_end_and_goes_on_from_the_whole_or_from_the_end
     assert journal(conv) == ["a?", "b", "c?", "d", "e?", "f"]
 
 
-def test_the_end_of_a_trimmed_talk_still_has_all_of_it(mem: Memory) -> None:
+def test_the_end_of_a_trimmed_conversation_still_has_all_of_it(mem: Memory) -> None:
     conv = mem.conversations.start()
     conv.save(messages([("user", "the harbour question?"), B, C, D]))
     trim(mem, conv, 2)

@@ -31,7 +31,7 @@ def test_the_end_of_a_session_is_replaced_by_other_items(log: SessionLog) -> Non
     assert log.end(4).complete
 
 
-def test_a_session_goes_on_after_a_replacement(log: SessionLog) -> None:
+def test_a_session_continues_after_a_replacement(log: SessionLog) -> None:
     assert log.replace_end(log.end(2), 0, items("x"))
     log.add(items("e"))
     assert left(log) == "a b x e"

@@ -86,7 +86,7 @@ def locked(location: str) -> Iterator[None]:
 
 @pytest.fixture
 def impatient(location: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever waits for a lock gets an error at once."""
+    """A caller that waits for a lock gets an error at once."""
     monkeypatch.setattr(opening, "BUSY_MS", 1)
     if location.startswith("postgresql"):
         with psycopg.connect(location, autocommit=True) as connection:

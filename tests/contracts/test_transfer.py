@@ -507,7 +507,7 @@ def good(tmp_path: Path) -> bytes:
 
 
 def rehashed(path: Path, old: bytes, new: bytes) -> None:
-    """Change the rows of a file, and its manifest with them, as somebody would who knows the format."""
+    """Change the rows of a file, and its manifest with them, as a person could who knows the format."""
     head, *rows, last = path.read_bytes().replace(old, new).splitlines(True)
     listed = json.loads(last)["manifest"]
     for one in listed:
@@ -713,7 +713,7 @@ def take(mem: Memory, steps: list[tuple[str, str, Any]]) -> None:
 
 @given(steps=STEPS)
 @settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_any_memory_comes_back_as_it_was(
+def test_any_memory_returns_unchanged(
     steps: list[tuple[str, str, Any]], tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     folder = tmp_path_factory.mktemp("any")

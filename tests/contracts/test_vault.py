@@ -386,7 +386,7 @@ def test_a_file_that_stays_cut_off_is_believed(vault: Vault, mem: Memory, folder
 
 
 class Editing(FixedClock):
-    """A clock that lets an editor save at the moment when a sync asks the time: after the file was looked at."""
+    """A clock that lets an editor save when a sync reads the time: after the state of the file was read."""
 
     def __init__(self, save: Callable[[], None], times: int) -> None:
         super().__init__()

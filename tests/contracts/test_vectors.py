@@ -519,7 +519,7 @@ def test_what_the_index_gives_up_on_is_found_without_it(postgres_url: str, small
 
 
 def _scans(url: str) -> dict[str, int]:
-    """How often each vector index was used. A connection tells that at its end at the latest: all must have ended."""
+    """How often each vector index was used. A connection reports this at its end at the latest, so all must have ended."""
     with psycopg.connect(url, autocommit=True) as connection:
         others = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
         while connection.execute(others).fetchone() != (0,):
@@ -741,7 +741,7 @@ def test_closing_a_home_stops_after_the_batch_that_is_under_way(location: str) -
 # Another model
 
 
-def test_opening_with_another_model_says_so_once_and_goes_on_by_words(location: str) -> None:
+def test_opening_with_another_model_says_so_once_and_continues_by_words(location: str) -> None:
     with recollect.open(location, embedder=FaultyEmbedder()) as home:
         home.agent("ana").remember("red apple")
         home.agent("ben").remember("green pear")
@@ -820,7 +820,7 @@ def test_reembedding_moves_everything_to_the_new_model(location: str, small: Non
         assert home.agent("ana").recall("apple", mode="vector")  # no warning any more
 
 
-def test_reembedding_goes_on_where_it_was_stopped_and_recall_works_throughout(location: str, small: None) -> None:
+def test_reembedding_continues_where_it_was_stopped_and_recall_works_throughout(location: str, small: None) -> None:
     contents = [f"text {number}" for number in range(70)]
     with recollect.open(location, embedder=FaultyEmbedder()) as home:
         home.agent("ana").remember_many([Add(content) for content in contents])

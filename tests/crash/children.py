@@ -105,7 +105,7 @@ def children() -> Iterator[Callable[..., Child]]:
 
 
 def let_run(child: Child, rng: random.Random, acknowledged: int) -> None:
-    """Let it acknowledge some steps, then go on for a moment that nothing in it knows."""
+    """Let it acknowledge some steps, then run for a random moment."""
     for _ in range(rng.randrange(acknowledged + 1)):
         child.next("done")
     child.wait(rng.random() * 0.02)

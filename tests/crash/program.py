@@ -79,7 +79,7 @@ def act(mem: recollect.Memory, step: Step, ids: dict[int, str]) -> recollect.Ent
 
 
 def tell(pipe: Connection, mem: recollect.Memory, steps: Iterable[Step]) -> None:
-    """Do the steps, and tell of each before and after."""
+    """Run the steps, and report each before and after."""
     ids: dict[int, str] = {}
     for step in steps:
         pipe.send(("doing", step))
@@ -181,7 +181,7 @@ def write_under_a_size_limit(pipe: Connection, location: str, limit: int) -> Non
 
 
 def use_after_fork(pipe: Connection, location: str) -> None:
-    """Open a home, fork, and use it on both sides; the parent closes it while its child goes on writing."""
+    """Open a home, fork, and use it on both sides; the parent closes it while its child keeps writing."""
     home = recollect.open(location)
     mem = home.agent("ana")
     tell(pipe, mem, [Step("add", 1, fact(1, 0))])

@@ -22,7 +22,7 @@ SETTINGS = Settings(window=WindowSettings(events=8))
 
 
 def talk_until_killed(pipe: Connection, location: str, seed: float, tail: int) -> None:
-    """Go on with what others left, and talk without end. Small pieces make the index flush often."""
+    """Continue the conversation of earlier processes without end. Small segments make the index flush often."""
     index.TAIL = tail
     rng = random.Random(seed)
     mem = recollect.open(location, settings=SETTINGS).agent("ana")
@@ -68,7 +68,7 @@ THINGS = ["crane", "buoy", "ferry", "anchor", "lighthouse", "net", "tug", "rope"
 
 
 def tell_the_story(pipe: Connection, location: str, boat: str, model: bool) -> None:
-    """Five hundred turns on two lanes, with tools; then more and more until somebody ends this."""
+    """Append five hundred turns on two lanes, with tools; then more until the process is killed."""
     home = recollect.open(location, model=Writing() if model else None)
     conv = home.agent("ana").conversations.start(chat_id="harbour")
     conv.job("Keep count of what is in the harbour.")

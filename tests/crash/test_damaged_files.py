@@ -204,7 +204,7 @@ def test_a_single_changed_byte_in_a_text_is_found(
 
 
 def altered_history(path: Path, names: list[str]) -> Answers:
-    """What the log says by now: its text has no fingerprint, so only the check can tell that it was changed."""
+    """Return what the log says now: its text has no hash, so only the check can detect a change."""
     with recollect.open(path) as home:
         history = home.agent("ana").history("name 11")
         return {("history", target): history for target in ("name 11", history[0].entry_id)}

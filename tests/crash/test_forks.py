@@ -103,7 +103,7 @@ def test_what_children_write_is_kept_although_their_parent_was_reading_at_the_fo
     assert in_a_new_process(CHILDREN_OF_A_BUSY_PARENT, str(tmp_path / "memory.db")) == "224\n"
 
 
-def test_a_child_forked_in_the_middle_of_a_read_is_refused_clearly_and_its_parent_goes_on(tmp_path: Path) -> None:
+def test_a_child_forked_in_the_middle_of_a_read_is_refused_clearly_and_its_parent_continues(tmp_path: Path) -> None:
     assert in_a_new_process(IN_THE_MIDDLE_OF_A_READ, str(tmp_path / "memory.db")) == "['after', 'before']\n"
 
 

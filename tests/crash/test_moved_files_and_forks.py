@@ -60,7 +60,7 @@ def test_after_its_file_was_removed_a_home_reads_as_empty_and_starts_over(tmp_pa
         assert contents(home.agent("ana")) == ["the new days"]
 
 
-def test_a_removed_directory_is_made_again_by_the_next_write(tmp_path: Path) -> None:
+def test_a_removed_directory_is_created_again_by_the_next_write(tmp_path: Path) -> None:
     with recollect.open(tmp_path / "home") as home:
         home.agent("ana").remember("the old days")
         shutil.rmtree(tmp_path / "home")
@@ -199,7 +199,7 @@ def test_of_two_who_make_a_file_at_once_the_second_uses_the_file_of_the_first(
     assert [file.name for file in tmp_path.iterdir()] == ["memory.db"]
 
 
-def test_a_file_that_takes_the_place_and_the_number_of_another_is_noticed(tmp_path: Path) -> None:
+def test_a_file_that_replaces_and_has_the_number_of_another_is_noticed(tmp_path: Path) -> None:
     path = tmp_path / "memory.db"
     other = tmp_path / "other.db"
     with recollect.open(other) as home:

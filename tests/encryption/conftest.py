@@ -24,7 +24,7 @@ def python_path() -> str:
 
 
 class EncryptingCommand(Command):
-    """Runs `recollect ARGS…` with apsw-sqlite3mc as its apsw. A key in what it prints fails the test."""
+    """Run `recollect ARGS…` with apsw-sqlite3mc as its apsw. A key in what it prints fails the test."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder, encrypting_server)

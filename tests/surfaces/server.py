@@ -34,7 +34,7 @@ class Server:
 
 
 class _Uvicorn(uvicorn.Server):
-    """Says when it listens, so that nobody has to look again and again."""
+    """Signals when it listens, so that no caller has to poll."""
 
     def __init__(self, config: uvicorn.Config) -> None:
         super().__init__(config)

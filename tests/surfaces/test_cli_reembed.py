@@ -66,7 +66,7 @@ def test_with_another_model_a_command_says_what_to_do(cli: Command, model: dict[
     assert "recollect reembed" in refused.err
 
 
-def test_an_embedder_that_fails_is_an_error_and_the_next_call_goes_on(
+def test_an_embedder_that_fails_is_an_error_and_the_next_call_continues(
     cli: Command, server: EmbeddingServer, model: dict[str, Any]
 ) -> None:
     keep(str(cli.folder / ".recollect"), *(f"note {number}" for number in range(40)))

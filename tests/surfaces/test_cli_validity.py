@@ -54,7 +54,7 @@ def test_less_trusted_origins_are_left_out_and_cannot_replace(cli: Command) -> N
     assert cli("remember", "x", "--origin", "nobody", code=2).err
 
 
-def test_another_text_takes_the_place_of_what_the_user_said_only_as_the_users(cli: Command) -> None:
+def test_another_text_replaces_what_the_user_said_only_as_the_users(cli: Command) -> None:
     cli("remember", "The door is red", "--name", "door", "--origin", "user")
     for command in ("upsert", "write"):
         assert "cannot supersede" in cli("note", command, "door", f"The door is {command}", code=5).err

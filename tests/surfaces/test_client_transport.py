@@ -28,7 +28,7 @@ from recollect.errors import (
 
 
 class Quiet(BaseHTTPRequestHandler):
-    """A server that tells the terminal nothing."""
+    """A server that logs nothing to the terminal."""
 
     def log_message(self, format: str, *args: object) -> None:
         pass
@@ -88,7 +88,7 @@ def test_what_is_no_recollect_server_is_not_taken_for_one(status: int, body: byt
 def losing_answers(
     lost: int, status: int = 204, body: bytes = b""
 ) -> Iterator[tuple[HttpTransport, list[tuple[str, str | None]]]]:
-    """A link to a server that hangs up on the first so many requests after it has read them, and what it read."""
+    """A transport to a server that closes the connection after reading each of the first requests, and what it read."""
     read: list[tuple[str, str | None]] = []
 
     class Answer(Quiet):

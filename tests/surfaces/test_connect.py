@@ -372,7 +372,7 @@ def test_a_password_is_a_variable_and_no_argument_which_everybody_could_see(desk
     assert desk.files() == {}
 
 
-def test_a_location_without_a_password_takes_the_place_of_one_with_it(desk: Desk) -> None:
+def test_a_location_without_a_password_replaces_one_with_it(desk: Desk) -> None:
     file = desk.user / ".cursor/mcp.json"
     home = "postgresql://memory:secret@localhost/memory"
     desk("connect", "cursor", "--home", "team.db")
@@ -541,7 +541,7 @@ def test_comments_around_a_table_stay_where_they_are() -> None:
 
 @contextmanager
 def heard() -> Iterator[tuple[str, list[str]]]:
-    """A server of somebody else, and the requests that it was sent."""
+    """A server of another program, and the requests that it received."""
     requests: list[str] = []
 
     class Listening(BaseHTTPRequestHandler):

@@ -276,7 +276,7 @@ def test_the_first_hook_starts_a_process_that_handles_the_next_ones(session: Ses
     assert session.stored() == [["Install lodash", "Done with pnpm."]]
 
 
-def test_a_hook_goes_on_when_the_process_was_killed(session: Session, residents: Residents) -> None:
+def test_a_hook_continues_when_the_process_was_killed(session: Session, residents: Residents) -> None:
     session.say("user", "Is anybody there?")
     residents.hook("stop", *KEEP)
     (first,) = residents.processes()
@@ -384,7 +384,7 @@ def test_a_line_that_is_still_being_written_is_read_when_it_is_complete(session:
     assert session.stored() == [["a", "b"]]
 
 
-def test_a_session_that_goes_on_after_its_end_stores_only_what_is_new(session: Session) -> None:
+def test_a_session_that_continues_after_its_end_stores_only_what_is_new(session: Session) -> None:
     session.say("user", "a")
     session.hook("session-end")
     session.say("assistant", "b")

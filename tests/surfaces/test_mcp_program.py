@@ -85,7 +85,7 @@ def test_half_a_character_is_answered_and_a_whole_one_of_two_halves_stays(tmp_pa
     assert kept == {"half �", "whole \U0001f600", r"written \ud83d", "turned ��", "long �!" + "x" * 20_000}
 
 
-def test_upkeep_that_is_due_is_done_while_a_session_goes_on(tmp_path: Path) -> None:
+def test_upkeep_that_is_due_is_done_while_a_session_continues(tmp_path: Path) -> None:
     with recollect.open(tmp_path / ".recollect") as home:
         mem = home.agent("default")
         for _ in range(2):

@@ -306,7 +306,7 @@ def test_knowledge_has_one_value_for_each_key(home: Home) -> None:
     run_story(server(home), story)
 
 
-def test_what_is_not_found_is_looked_for_where_it_would_be(home: Home) -> None:
+def test_what_is_not_found_is_searched_where_it_would_be(home: Home) -> None:
     async def story(agent: Agent) -> None:
         await agent("scratchpad", action="write", key="a", value=1)
         for tool, arguments, place in [

@@ -41,7 +41,7 @@ NOT_IN_FORCE = {"none", "unknown", "revoked", "expired"}
 
 @dataclass(frozen=True)
 class Asked:
-    """A route, and what it asks of its callers."""
+    """A route, and the right that it requires."""
 
     method: str
     path: str

@@ -358,7 +358,7 @@ def test_a_token_opens_its_own_agent_only_and_one_for_reading_changes_nothing(se
             assert answer.status_code == 403, answer.text
 
 
-def test_another_agents_past_can_be_searched_by_naming_it_and_what_still_goes_on_cannot(server: Server) -> None:
+def test_another_agents_past_can_be_searched_by_naming_it_and_what_is_still_active_cannot(server: Server) -> None:
     path = started(server)
     server.client.post(f"{path}/events", json=user("a word about deploys"))
     asked = {"agent": "bob", "q": "deploys", "target_agent": "default"}

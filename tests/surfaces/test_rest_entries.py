@@ -114,7 +114,7 @@ def test_knowledge_that_must_be_there_already_is_not_made(server: Server) -> Non
         ("POST", "/v1/import", {"messages": []}, "If-Match"),
     ],
 )
-def test_a_condition_that_would_not_be_looked_at_is_refused(
+def test_a_condition_that_would_be_ignored_is_refused(
     server: Server, method: str, path: str, body: dict[str, Any] | None, header: str
 ) -> None:
     server.client.post("/v1/entries", json={"content": "one", "name": "n"})

@@ -109,7 +109,7 @@ def test_writes_of_another_process_are_published_too(server: Server, tmp_path: P
         assert received.next().data["name"] == "n"
 
 
-def test_who_comes_back_with_the_last_id_misses_nothing(server: Server) -> None:
+def test_reconnecting_with_the_last_id_misses_nothing(server: Server) -> None:
     mem = server.home.agent("default")
     talk = mem.conversations.start()
     with listening(server) as received:

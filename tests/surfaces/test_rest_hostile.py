@@ -272,7 +272,7 @@ def reading_nothing(url: str) -> Iterator[socket.socket]:
 
 
 def write(url: str, numbers: range) -> None:
-    """A thousand are more than can be sent to somebody who reads nothing."""
+    """A thousand are more than can be sent to a client that reads nothing."""
     many = [{"content": "x", "name": f"{n}{'n' * 200}"} for n in numbers]
     assert httpx2.post(f"{url}/v1/entries/batch", json={"entries": many}, trust_env=False, timeout=30).is_success
 

@@ -52,7 +52,7 @@ class Serving:
         return found
 
     def log_until(self, words: str) -> str:
-        """What it writes into its log, up to a line with these words."""
+        """Return its log up to a line with these words."""
         assert self.process.stderr is not None
         lines = [self.process.stderr.readline().decode()]
         while words not in lines[-1]:

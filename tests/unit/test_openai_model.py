@@ -206,7 +206,7 @@ def test_the_time_bounds_all_attempts_together(chat: ChatServer) -> None:
         asked.complete(MESSAGES, timeout=100.0)
 
 
-def test_the_time_goes_on_when_a_server_refuses_a_schema(chat: ChatServer) -> None:
+def test_the_time_continues_when_a_server_refuses_a_schema(chat: ChatServer) -> None:
     clock = FixedClock()
 
     def slow(handler: BaseHTTPRequestHandler) -> None:

@@ -203,7 +203,7 @@ MESSAGES = [{"role": "user", "content": "Which pier?"}]
 
 
 @pytest.mark.parametrize("timeout", [None, 30.0])
-def test_an_answer_comes_back_as_it_is(timeout: float | None) -> None:
+def test_an_answer_returns_unchanged(timeout: float | None) -> None:
     model = ForeignModel(lambda: " Pier four.\n")
     assert complete(model, MESSAGES, schema={"type": "object"}, timeout=timeout) == " Pier four.\n"
     assert model.asked == [(MESSAGES, {"type": "object"}, timeout)]

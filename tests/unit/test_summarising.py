@@ -214,7 +214,7 @@ def test_what_is_too_much_for_a_document_is_cut_and_the_oldest_makes_room() -> N
     assert after.referenced_sessions == ("aZ09bY18cX2",)
 
 
-def test_a_fact_that_takes_the_place_of_an_old_one_needs_no_room() -> None:
+def test_a_fact_that_replaces_an_old_one_needs_no_room() -> None:
     full = SummaryDocument(facts=tuple(Fact(f"old {number}", "x") for number in range(FACTS)))
     made = fold(Scripted(folded(add_fact=[{"key": "old 5", "value": "new", "source_event": 0}])), full, TALK)
     assert made.delta == Delta(add_fact=(Fact("old 5", "new"),))

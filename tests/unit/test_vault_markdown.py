@@ -52,7 +52,7 @@ lines = st.lists(st.sampled_from(PIECES), max_size=25).map("\n".join)
 @example(TWO.replace("\n", "\r\n"))
 @example("\ufeff" + TWO.rstrip("\n"))
 @example("")
-def test_any_text_comes_back_as_it_was(text: str) -> None:
+def test_any_text_returns_unchanged(text: str) -> None:
     assert parse(text).text == text
 
 

@@ -62,7 +62,7 @@ def test_an_empty_overwrite_clears_the_summary_and_an_empty_append_changes_nothi
     assert changed(mode="append", summary_update="  ") == DOCUMENT
 
 
-def test_a_fact_with_a_known_key_takes_the_place_of_the_old_one() -> None:
+def test_a_fact_with_a_known_key_replaces_the_old_one() -> None:
     after = changed(add_fact={"key": " user.name ", "value": "Marta Reis"})
     assert after.facts == (Fact("user.name", "Marta Reis"), Fact("city", "Porto"))
 
@@ -278,7 +278,7 @@ def test_any_row_of_deltas_gives_the_same_document_twice_and_one_that_survives_j
 
 
 @given(st.dictionaries(st.sampled_from(list(Delta.__slots__)), anything))
-def test_whatever_is_read_is_a_delta_or_invalid_and_the_document_stays_as_it_was(written: dict[str, object]) -> None:
+def test_whatever_is_read_is_a_delta_or_invalid_and_the_document_is_unchanged(written: dict[str, object]) -> None:
     before = DOCUMENT.to_json()
     try:
         after = DOCUMENT.apply(Delta.read({"memory_delta": written}))

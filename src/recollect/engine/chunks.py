@@ -37,7 +37,7 @@ CHUNK = 2_000
 LARGEST = 100_000
 """Size at which a chunk is split even between a tool call and its result, in characters."""
 RECENT = 4
-"""Number of latest events of a conversation that goes on that are not chunked yet."""
+"""Number of latest events of an active conversation that are not chunked yet."""
 EVENTS = 1_000
 """Number of events that one step reads."""
 CHUNKS_PER_STEP = 500
@@ -48,7 +48,7 @@ Chunk = tuple[str, Sequence[Event]]
 
 
 def chunks(talk: Sequence[Event]) -> list[Chunk]:
-    """Split the talk into chunks, each with its events: a user's turn and what follows it. A long turn is split between
+    """Split the conversation into chunks, each with its events: a user's turn and what follows it. A long turn is split between
     events, and an event that is too long between sentences."""
     blocks: list[list[Event]] = []
     for event in talk:
@@ -145,7 +145,7 @@ def next_chunks(tx: Transaction, info: ConversationInfo) -> ChunkStep:
     read = history.events(tx, "events", conversation=info.id, after=after, limit=EVENTS)
     made = every = chunks([event for event in read if view.holds(event) and is_talk(event)])
     more, active = len(read) == EVENTS, info.status is Status.ACTIVE
-    if more and made:  # the last chunk may go on with the next event
+    if more and made:  # the last chunk may continue with the next event
         made = _before(made, made[-1][1][0].seq) or made
     made = _first(made, CHUNKS_PER_STEP)
     if active:
