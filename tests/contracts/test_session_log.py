@@ -1,5 +1,7 @@
 """The items of a framework's session: what is left after removals and replacements, also by several writers."""
 
+import json
+
 import pytest
 
 from recollect import Memory
@@ -127,3 +129,19 @@ def test_messages_of_other_programs_and_erased_items_are_read_as_well(mem: Memor
     assert left(log) == "a c d from elsewhere"
     assert log.pop() == {"role": "assistant", "content": "from elsewhere"}
     assert left(log) == "a c d"
+
+
+def test_payloads_are_the_stored_json_of_all_items_unless_one_was_removed_or_stored_by_others(
+    log: SessionLog, mem: Memory
+) -> None:
+    log.add([{"type": "tool_result", "output": "8080"}, {"type": "reasoning"}])
+    stored = [json.loads(payload)["item"] for payload in log.payloads() or []]
+    assert stored == log.items()
+    assert len(stored) == 6
+    mem.conversations.start(chat_id="s", resume=True).user("Which port?")
+    assert log.payloads() is None
+    other = SessionLog(mem, "other")
+    other.add(items("a", "b"))
+    assert len(other.payloads() or []) == 2
+    other.pop()
+    assert other.payloads() is None

@@ -42,8 +42,8 @@ __all__ = ["SessionEnd", "SessionLog"]
 PAGE = 1_000
 SPARE = 16
 """Minimum number of events to read for a few items, because some events may be removals."""
-_PLAIN = f'{{"{ITEM}":'
-"""Start of the payload of an event that is an item, in the JSON that the journal stores."""
+_PLAIN = (f'{{"{ITEM}":', f'{{"internal":true,"{ITEM}":')
+"""Starts of the payload of an event that is an item, in the JSON that the journal stores."""
 NEWEST = 2**62
 """Greater than every sequence number."""
 
