@@ -10,6 +10,7 @@ import pytest
 import recollect
 from recollect import ConfigError, Home
 from recollect.storage.postgres.schemas import Schemas, schema_of
+from recollect.storage.postgres.server import PostgresServer
 from recollect.storage.postgres.table_groups import ALL, FOLLOWING, empty_schema, group_of
 
 ANA = schema_of("default", "ana")
@@ -86,14 +87,14 @@ def test_first_rows_on_many_threads_create_tables_once(home: Home, postgres_url:
     assert {one.id for one in mem.reminders.list()} == made
 
 
-def test_a_schema_gets_the_other_tables_where_the_server_needs_all(
-    home: Home, postgres_url: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_schema_gets_the_other_tables_where_the_server_needs_all(home: Home, postgres_url: str) -> None:
     home.agent("ana").remember("kettle")
     home.agent("ana").reminders.add("1h", "buy tea")
-    monkeypatch.setattr(Schemas, "_first_groups", lambda schemas: ALL)  # as on Citus
-    with recollect.open(postgres_url) as other:
-        assert [one.message for one in other.agent("ana").reminders.list()] == ["buy tea"]
+    server = PostgresServer(postgres_url)
+    server.connect()
+    server.pooled = True
+    Schemas(server).prepare(ANA, ("default", "ana"))
+    server.close()
     assert groups_of(postgres_url, ANA) == ALL
     assert [one.message for one in home.agent("ana").reminders.list()] == ["buy tea"]
 

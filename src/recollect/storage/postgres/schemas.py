@@ -232,8 +232,12 @@ class Schemas:
         self.known[schema] = groups
 
     def _first_groups(self) -> Groups:
-        """Return the groups of tables of a new schema; on Citus all, because it joins no tables of several schemas."""
-        return ALL if self.server.citus else frozenset({CORE})
+        """Return the groups of tables of a new schema.
+
+        On Citus all, because it joins no tables of several schemas; behind a pooler all, because transactions may hold
+        all of its connections, and none would be left to create tables.
+        """
+        return ALL if self.server.citus or self.server.pooled else frozenset({CORE})
 
     def _migrate(self, connection: Connection, schema: str) -> Groups:
         """Create or migrate a schema; return its groups of tables."""

@@ -41,7 +41,7 @@ class PostgresServer:
     def __init__(self, url: str) -> None:
         self.url = url
         self.where = _without_password(url)
-        self._pooled = False
+        self.pooled = False
         """Whether a pooler such as PgBouncer may run each transaction in another session."""
         self.citus = False
         """Whether it is the coordinator of a cluster; known once connected."""
@@ -69,7 +69,7 @@ class PostgresServer:
                     kwargs={
                         "autocommit": True,
                         # Old poolers run a prepared statement in a session that does not have it.
-                        **({"prepare_threshold": None} if self._pooled else {}),
+                        **({"prepare_threshold": None} if self.pooled else {}),
                         **_parameters(self.url),
                     },
                 )
@@ -110,7 +110,7 @@ class PostgresServer:
                 "SELECT EXISTS (SELECT FROM pg_available_extensions WHERE name = 'vector'), pg_backend_pid(), "
                 "current_setting('synchronous_commit'), EXISTS (SELECT FROM pg_extension WHERE extname = 'citus')"
             ).fetchall()
-            self._pooled = session != connection.info.backend_pid
+            self.pooled = session != connection.info.backend_pid
             self._durably = b"SET LOCAL synchronous_commit TO on" if commit == "off" else b""
             if not vector:
                 raise ConfigError(
