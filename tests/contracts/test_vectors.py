@@ -519,7 +519,7 @@ def test_what_the_index_gives_up_on_is_found_without_it(postgres_url: str, small
 
 
 def _scans(url: str) -> dict[str, int]:
-    """How often each vector index was used. A connection reports this at its end at the latest, so all must have ended."""
+    """How often each vector index was used. A connection reports this when it ends, so all must have ended."""
     with psycopg.connect(url, autocommit=True) as connection:
         others = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
         while connection.execute(others).fetchone() != (0,):

@@ -1,10 +1,10 @@
 """Chunks: blocks of a conversation as entries with vectors, so that a search finds turns that share no word with it.
 
 The argument. The ending of a conversation chunks what is left of it. Imported conversations never end, and of a long
-one that goes on only archives would have vectors, so the job `chunk` chunks both step by step. A conversation records
+an active one only archives would have vectors, so the job `chunk` chunks both step by step. A conversation records
 the last event that its chunks cover; chunks and that number are written in one transaction, which changes nothing if
 the number has changed meanwhile, so no turn is chunked twice. The last messages of a conversation
-that goes on are left for later: its window shows them anyway, and they may still be replaced.
+that is active are left for later: its window shows them anyway, and they may still be replaced.
 """
 
 from collections.abc import Iterator, Sequence
@@ -48,8 +48,8 @@ Chunk = tuple[str, Sequence[Event]]
 
 
 def chunks(talk: Sequence[Event]) -> list[Chunk]:
-    """Split the conversation into chunks, each with its events: a user's turn and what follows it. A long turn is split between
-    events, and an event that is too long between sentences."""
+    """Split a conversation into chunks, each with its events: a user's turn and what follows it. A long turn is split
+    between events, and an event that is too long between sentences."""
     blocks: list[list[Event]] = []
     for event in talk:
         if event.type is EventType.USER or not blocks:
