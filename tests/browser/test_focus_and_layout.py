@@ -149,3 +149,18 @@ def test_what_is_written_from_right_to_left_is_shown_so(server: Server, visit: V
     assert page.get_by_label("What is the agent about to do?").evaluate(
         "node => getComputedStyle(node).unicodeBidi === 'plaintext'"
     )
+
+
+def test_a_link_of_the_toolbar_keeps_its_focus_and_its_mark_when_a_workspace_appears(
+    tmp_path: Path, serve: Callable[..., Server], visit: Visit
+) -> None:
+    home = recollect.open(tmp_path / "home")
+    home.agent("default").remember("The ferry leaves at eight.")
+    page = visit(serve(home))
+    link = page.get_by_role("navigation", name="Views").get_by_role("link", name="Memory")
+    link.focus()
+    home.agent("default", "garden").remember("Water the herbs.")
+    page.get_by_label("Agent", exact=True).hover()
+    expect(page.get_by_label("Workspace", exact=True)).to_be_visible()
+    expect(link).to_be_focused()
+    expect(link).to_have_attribute("aria-current", "page")

@@ -38,7 +38,7 @@ const RECOUNTED = 20_000; // in milliseconds: the feed does not report a pair th
 const MINUTE = 60_000;
 const RETRY = 2_000; // milliseconds until a failed start is retried
 
-const main = document.getElementById("main"), offline = document.getElementById("offline"), tools = document.getElementById("tools");
+const main = document.getElementById("main"), offline = document.getElementById("offline"), tools = document.getElementById("tools"), toolbar = document.getElementById("top");
 let view = null, name = null, session = null, agents = [], workspaces = [], lost = false, starts = 0;
 
 // Session and memory
@@ -183,7 +183,7 @@ function choose(change) {
   kept.set("workspace", who.workspace);
   kept.set("agent", who.agent);
   clear();
-  keepFocus(tools, frame);
+  keepFocus(toolbar, frame);
   follow();
   const address = href([read().view]);
   if (address === location.hash) route(); // same address: no hashchange event
@@ -200,7 +200,7 @@ async function chooseWorkspace(workspace) {
     return;
   }
   if (!session || who.workspace !== workspace) return;
-  if (view && !choosing() && agents.includes(who.agent)) return void keepFocus(tools, frame); // an agent selected meanwhile is shown
+  if (view && !choosing() && agents.includes(who.agent)) return void keepFocus(toolbar, frame); // an agent selected meanwhile is shown
   choose({ workspace, agent: agents.includes(who.agent) ? who.agent : agents[0] ?? standard.agent });
 }
 
@@ -211,7 +211,7 @@ async function others() {
   if (!session) return;
   if (JSON.stringify([workspaces, agents]) === JSON.stringify(before)) return;
   const agent = document.getElementById("agent"), workspace = document.getElementById("workspace");
-  if (!agent || !workspace !== workspaces.length < 2) return void keepFocus(tools, frame);
+  if (!agent || !workspace !== workspaces.length < 2) return void keepFocus(toolbar, frame);
   for (const [box, values, value] of [[agent, agents, who.agent], [workspace, workspaces, who.workspace]]) {
     if (box) set(box, among(values, value).map(([key, text]) => h("option", { value: key, selected: key === value }, text))); // in place: the select may be open
   }
@@ -272,7 +272,7 @@ function route() {
   if (agent !== who.agent || workspace !== who.workspace) {
     clear();
     Object.assign(who, { agent, workspace });
-    keepFocus(tools, frame);
+    keepFocus(toolbar, frame);
     follow();
   }
   if (feed.beginning) return void feed.beginning.then(() => { if (!choosing()) route(); });
