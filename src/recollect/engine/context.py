@@ -64,7 +64,7 @@ from recollect.model.context import (
 )
 from recollect.model.entry import Category, Kind, State
 from recollect.model.filters import Filters
-from recollect.model.history import EventType, Lane, Status
+from recollect.model.history import Event, EventType, Lane, Status
 from recollect.model.recall import UNANSWERED, Hit
 from recollect.search.duplicates import wording
 from recollect.search.ranking import DecayConfig
@@ -393,16 +393,27 @@ class _Building:
                 seqs = [turn.seq for turn in unread if turn.store is store]
                 read = conversation_search.events_of(store, seqs)
                 events.update(((store, seq), event) for seq, event in read.items())
+            titles = self._titles(events)
             found = []
             for turn in turns:
                 event = events.get((turn.store, turn.seq))
                 if event is not None and event.origin in origins:
-                    item = context_filling.turn_item(event, query, self._closed)
+                    item = context_filling.turn_item(event, query, self._closed, titles.get(event.conversation_id, ""))
                     value = turn.value * (context_filling.OUTDATED if item.outdated else 1.0)
                     found.append(ContextCandidate(value, (item,), turn.seq, turn.before))
             return found
 
         return self._part(EARLIER, read)
+
+    def _titles(self, events: Mapping[tuple[Store, int], Event]) -> Mapping[str | None, str]:
+        """Return the titles of conversations that were imported with one."""
+        titles = self._unchanged().titles
+        unknown = {(store, event.conversation_id) for (store, _), event in events.items()}
+        unknown = {one for one in unknown if one[1] not in titles}
+        for store in dict.fromkeys(store for store, _ in unknown):
+            asked = sorted(str(one) for place, one in unknown if place is store)
+            titles.update(conversation_search.imported_titles(store, asked))
+        return titles
 
     def _standing(self) -> Sequence[Item]:
         """Return standing rules, preferences and notes of the account; without a command, near notes as well."""

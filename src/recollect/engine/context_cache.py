@@ -22,6 +22,8 @@ class ContextCache:
     sections: dict[str, RenderedSection] = field(default_factory=dict)
     rules: dict[bool, Sequence[Item]] = field(default_factory=dict)
     """Standing rules, by whether there was a command."""
+    titles: dict[str | None, str] = field(default_factory=dict)
+    """Titles of imported conversations; empty for others."""
 
 
 def cache_of(reach: Reach, now: int) -> ContextCache:

@@ -183,8 +183,8 @@ def fill(
     return Filling(tuple(notes), tuple(_joined(turns)), dropped, seen.stated)
 
 
-def turn_item(event: Event, query: str, outdated: Sequence[str]) -> Item:
-    """Return a turn as an item; `outdated` are wordings of entries that no longer hold."""
+def turn_item(event: Event, query: str, outdated: Sequence[str], title: str = "") -> Item:
+    """Return a turn as an item; `outdated` are wordings of entries that no longer hold, `title` its conversation's."""
     said = wording(event.content) if outdated else ""
     return Item(
         text=passage(event.content, query),
@@ -192,6 +192,7 @@ def turn_item(event: Event, query: str, outdated: Sequence[str]) -> Item:
         origin=event.origin,
         event_id=event.id,
         conversation_id=event.conversation_id,
+        title=title,
         speaker=event.speaker or ("user" if event.type is EventType.USER else "agent"),
         outdated=any(one in said for one in outdated),
     )

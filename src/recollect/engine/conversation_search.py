@@ -37,6 +37,7 @@ __all__ = [
     "erase",
     "events_of",
     "holding",
+    "imported_titles",
     "keep_up",
     "ranked",
     "rebuild",
@@ -194,6 +195,12 @@ def events_of(store: Store, seqs: Collection[int]) -> dict[int, Event]:
     """Return the events with these sequence numbers, by number; those that are missing are omitted."""
     with store.read() as tx:
         return {event.seq: event for event in history.events(tx, "events_by_seq", seqs=seqs)}
+
+
+def imported_titles(store: Store, conversations: Sequence[str]) -> dict[str, str]:
+    """Return the titles that these conversations were imported with; empty for the others."""
+    with store.read() as tx:
+        return history.imported_titles(tx, conversations)
 
 
 def _by_words_if_damaged(

@@ -85,6 +85,8 @@ class Item:
     event_id: str | None = None
     """The event of the journal, if it is a turn of a conversation."""
     conversation_id: str | None = None
+    title: str = ""
+    """The title that the conversation of a turn was imported with."""
     speaker: str = ""
     """Who said a turn: a name, or `user` or `agent`."""
     follows: bool = False
@@ -218,7 +220,8 @@ def _same_block(item: Item, other: Item) -> bool:
 def _turn_marks(item: Item, *, dated: bool) -> str:
     foreign = "" if item.origin.at_least(Origin.AGENT) else str(item.origin)
     date = _date(item.at // _DAY) if dated and item.at is not None else ""
-    parts = [part for part in (date, foreign, "outdated" if item.outdated else "") if part]
+    title = fencing.label(item.title) if dated and item.title else ""
+    parts = [part for part in (date, title, foreign, "outdated" if item.outdated else "") if part]
     return f" ({', '.join(parts)})" if parts else ""
 
 

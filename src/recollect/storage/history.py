@@ -26,6 +26,7 @@ __all__ = [
     "event",
     "event_hash",
     "events",
+    "imported_titles",
     "info",
     "last_event",
     "last_hash",
@@ -180,9 +181,18 @@ def titled(tx: Transaction, found: Sequence[ConversationInfo]) -> list[Conversat
     return [replace(one, title=_title(one, openings.get(one.id) or "")) for one in found]
 
 
+def imported_titles(tx: Transaction, conversations: Sequence[str]) -> dict[str, str]:
+    """Return the titles that these conversations were imported with; empty for the others."""
+    found = [info(row) for row in tx.all("history.conversations_by_id", ids=conversations)] if conversations else []
+    return {one.id: _title(one, "") for one in found}
+
+
+def _imported_title(info: ConversationInfo) -> str | None:
+    return info.closing_summary if info.summary_by == "import" else None
+
+
 def _title(info: ConversationInfo, opening: str) -> str:
-    imported = info.closing_summary if info.summary_by == "import" else None
-    lines = (" ".join(line.split()) for line in (imported or opening).splitlines())
+    lines = (" ".join(line.split()) for line in (_imported_title(info) or opening).splitlines())
     title = next(filter(None, lines), "")
     return title if len(title) <= TITLE else f"{title[:TITLE].rpartition(' ')[0] or title[:TITLE]}…"
 
