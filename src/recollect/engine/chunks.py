@@ -1,10 +1,10 @@
 """Chunks: blocks of a conversation as entries with vectors, so that a search finds turns that share no word with it.
 
 The argument. The ending of a conversation chunks what is left of it. Imported conversations never end, and of a long
-an active one only archives would have vectors, so the job `chunk` chunks both step by step. A conversation records
-the last event that its chunks cover; chunks and that number are written in one transaction, which changes nothing if
-the number has changed meanwhile, so no turn is chunked twice. The last messages of a conversation
-that is active are left for later: its window shows them anyway, and they may still be replaced.
+active one only the archives would have vectors, so the job `chunk` chunks both step by step. A conversation records the
+last event that its chunks cover; chunks and that number are written in one transaction, which changes nothing if the
+number has changed meanwhile, so no turn is chunked twice. The last messages of an active conversation are left for
+later: its window shows them anyway, and they may still be replaced.
 """
 
 from collections.abc import Iterator, Sequence
