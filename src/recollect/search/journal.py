@@ -289,16 +289,16 @@ class JournalLookup:
         confidence = turns.confidence(question, found, self.idf, scores, mask)
         people = found.role == turns.Role.PERSON
         scores += turn_text.length_score(self.records["length"][seqs], people, self.average)
-        order = _best_first(seqs, scores, mask)
         wanted = turn_text.TurnTextQuery.read(self.query, set(found.speaker))
-        read = order[: turn_text.READ if wanted else 0]
-        rules = order[np.isin(seqs[order], self.rules) & (found.role[order] == turns.Role.USER)][: turn_text.READ]
+        ruling = np.isin(seqs, self.rules) & (found.role == turns.Role.USER)
+        read = _best_first(seqs, scores, mask, turn_text.READ if wanted else 0)
+        rules = _best_first(seqs, scores, ruling if mask is None else ruling & mask, turn_text.READ)
         if len(read) or len(rules):
             self._read(tx, seqs[np.union1d(read, rules)].tolist())
             scores[read] += [wanted.score(self._content(seq)) for seq in seqs[read].tolist()]
             asked = {term for word in self.words for term in word}
             scores[rules] += [turn_text.rule_score(self._content(seq), asked) for seq in seqs[rules].tolist()]
-            order = _best_first(seqs, scores, mask)
+        order = _best_first(seqs, scores, mask, len(seqs) if by_conversation else limit)
         if by_conversation:
             _, places = np.unique(found.conversation[order], return_index=True)
             order = order[np.sort(places)]
@@ -434,10 +434,17 @@ class JournalLookup:
         return [self.names.get(number, "") for number in numbers.tolist()]
 
 
-def _best_first(seqs: Integers, scores: NDArray[np.float64], mask: Flags | None) -> Integers:
-    """Return the positions of the turns that pass the mask by score, ties newest first. `seqs` are ascending."""
-    order = len(seqs) - 1 - np.argsort(-scores[::-1], kind="stable")  # half the time of sorting by both keys
-    return order if mask is None else order[mask[order]]
+def _best_first(seqs: Integers, scores: NDArray[np.float64], mask: Flags | None, count: int) -> Integers:
+    """Return the positions of the best turns that pass the mask, up to `count`, by score, ties newest first.
+
+    `seqs` are ascending.
+    """
+    places: Integers = np.arange(len(seqs)) if mask is None else np.flatnonzero(mask)
+    if 0 < count < len(places):  # sorting thousands takes longer than scoring them
+        among = scores[places]
+        places = places[among >= np.partition(among, -count)[-count]]
+    newest_first = places[::-1]
+    return newest_first[np.argsort(-scores[newest_first], kind="stable")][:count]
 
 
 def _by_word(lists: Sequence[tuple[float, int, bm25.PostingList]]) -> Iterator[tuple[float, NDArray[np.integer]]]:
