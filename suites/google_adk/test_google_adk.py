@@ -202,6 +202,17 @@ async def test_an_event_that_is_not_json_is_refused_and_the_session_continues(lo
     service.close()
 
 
+async def test_a_session_that_two_processes_created_at_once_has_both_states_and_no_event_of_it(location: str) -> None:
+    service = SessionService(location)
+    session = await service.create_session(**ANA, session_id="s", state={"one": 1})
+    service._log("shop", "ana", "s").add([{"type": "session", "state": {"two": 2}}])
+    await service.append_event(session, said("Good."))
+    found = await service.get_session(**ANA, session_id="s")
+    assert found.state == {"one": 1, "two": 2}
+    assert [event.content.parts[0].text for event in found.events] == ["Good."]
+    service.close()
+
+
 async def test_an_event_keeps_its_time_if_a_clock_stands_still(location: str) -> None:
     service = SessionService(location)
     session = await service.create_session(**ANA, session_id="s")

@@ -38,6 +38,8 @@ __all__ = ["MemoryService", "SessionService"]
 PREFIX, STATE = "adk", "adk-state"
 CREATED = "session"
 """Type of the first item of a session: its state when it was created."""
+_END_OF_CREATED = f'"type":"{CREATED}"}}}}'
+"""End of the payload of that item, in the JSON that the journal stores."""
 RECENT = 20
 """Number of last events among which a resent event is looked up."""
 MOST = 10
@@ -239,7 +241,8 @@ def _stored(log: SessionLog) -> tuple[dict[str, Any], list[Event]] | None:
     """
     if payloads := log.payloads():
         first = json.loads(payloads[0]).get("item") or {}
-        if first.get("type") == CREATED:
+        # Two processes may have created the session at the same time.
+        if first.get("type") == CREATED and not any(text.endswith(_END_OF_CREATED) for text in payloads[1:]):
             with suppress(ValidationError):
                 return first["state"], [_Payload.model_validate_json(text).item for text in payloads[1:]]
     items = log.items()
