@@ -255,7 +255,7 @@ export class ConversationsView {
     const said = turn ? excerpt(turn.event.content, wanted) : excerpt(info.closing_summary ?? "", []), text = said || (t(info.status === "active" ? "conversations.goesOn" : "conversations.noSummary"));
     return h("a", { class: "entry-row", href: this.#address({ info, turn }) },
       h("span", { class: "line" }, h("span", { class: "title", dir: turn ? null : "auto" }, turn ? textParts("conversations.said", { who: h("bdi", {}, turn.event.speaker ?? role(turn.event)), title: h("bdi", {}, label(info)) }) : label(info)), h("span", { class: "when" }, time(turn ? turn.event.created_at : info.started_at))),
-      text !== label(info) && h("span", { class: "snippet" }, marked(text, wanted)),
+      (turn || text !== label(info)) && h("span", { class: "snippet" }, marked(text, wanted)),
       h("span", { class: "badges" }, status(info), h("span", { class: "badge" }, info.channel_id), !turn && h("span", { class: "tag" }, info.ref_code)));
   }
 
