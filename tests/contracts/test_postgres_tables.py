@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import psycopg
 import pytest
+from postgres import wait_for
 
 import recollect
 from recollect import ConfigError, Home
@@ -85,6 +86,29 @@ def test_first_rows_on_many_threads_create_tables_once(home: Home, postgres_url:
     with ThreadPoolExecutor(4) as pool:
         made = set(pool.map(create, range(4)))
     assert {one.id for one in mem.reminders.list()} == made
+
+
+def test_a_writer_sees_the_tables_that_were_created_while_it_waited_for_the_other_one(
+    home: Home, postgres_url: str
+) -> None:
+    mem = home.agent("ana")
+    for _ in range(8):  # a query is prepared after five times
+        assert mem.forget(mem.remember("kettle").id)
+    entry = mem.remember("teapot")
+    waiting = "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
+    with recollect.open(postgres_url) as other, ThreadPoolExecutor(1) as pool:
+        with other.agent("ana")._workspace.write() as work:
+            forgotten = pool.submit(mem.forget, entry.id)
+            with psycopg.connect(postgres_url, autocommit=True) as connection:
+                wait_for("the second writer to wait", lambda: connection.execute(waiting).fetchone() is not None)
+            vector = work.tx.vector(bytes(4) * 3)
+            work.tx.run("vectors.put", entry_id=entry.id, number=1, model="m", dim=3, vector=vector, stale=0)
+            work.counters.vectors = 1
+        assert forgotten.result()
+    assert groups_of(postgres_url, ANA) == {"core", "removals", "vectors"}
+    assert mem._workspace.vectors is None  # so no other query has dealt with the vector
+    with psycopg.connect(postgres_url) as connection:
+        assert connection.execute(f'SELECT entry_id FROM "{ANA}".embeddings'.encode()).fetchall() == []
 
 
 def test_a_schema_gets_the_other_tables_where_the_server_needs_all(home: Home, postgres_url: str) -> None:

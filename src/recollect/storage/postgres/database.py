@@ -29,6 +29,8 @@ __all__ = ["PostgresDatabase", "PostgresTransaction", "SharedSnapshot"]
 
 FEW = 100
 """Largest number of rows of `many` that wait for the next statement."""
+_LOCKING = {"counters.lock", "history.journal_advance"}
+"""Queries that wait until other writers of the agent have ended, which may have created tables."""
 
 
 class PostgresTransaction(Transaction):
@@ -95,9 +97,15 @@ class PostgresTransaction(Transaction):
     def all_of(self, *queries: NamedQuery) -> list[list[Row]]:
         """Return the rows of several named queries, which are sent in one message."""
         written = frozenset(group_written_by(query) for query, _ in queries)
-        cursors = self._fetch([self._statement(query, dict(values)) for query, values in queries], written)
+        statements = [self._statement(query, dict(values)) for query, values in queries]
+        locking = any(query in _LOCKING for query, _ in queries)
+        if locking:
+            statements.append(self._schemas.query_generations((self._schema,)))
+        cursors = self._fetch(statements, written)
         if self._instead is not None:
             return self._instead.all_of(*queries)
+        if locking:
+            self._use_new_tables(cursors.pop())
         return [cursor.fetchall() for cursor in cursors]
 
     def run(self, query: str, /, **values: Any) -> int:
@@ -148,6 +156,15 @@ class PostgresTransaction(Transaction):
         for group in written - (state.groups if state is not None else ALL):
             states[schema] = state = SchemaState(self._generation or 0, schemas.add_group(schema, group))
         self._session.select(schemas.path(schema, state.groups if state is not None else ALL))
+
+    def _use_new_tables(self, generations: ResultCursor) -> None:
+        """Use the tables that other writers created while this transaction waited for its lock.
+
+        Without a new search_path, prepared queries would still be those of the empty tables.
+        """
+        state = self._schemas.read_generations(generations).get(self._schema)
+        if state is not None:
+            self._session.states[self._schema] = state
 
     def _fetch(self, statements: Sequence[Statement], written: Groups = frozenset()) -> list[ResultCursor]:
         """Return the cursors of statements; none if another transaction is used instead.
