@@ -69,6 +69,8 @@ class VaultFolder:
     def identity(self, *, make: bool) -> str:
         """Return the folder's id, which keeps the stored sync state apart from that of any other folder."""
         if make:
+            if self._layout == NOTES and not _id(read_bytes(self.path, IDENTITY) or b""):
+                rewrite_file(self.path, LAYOUT, lambda raw: raw or f"{NOTES}\n".encode())  # before the folder has an id
             new = f"{names.new_id(self._clock.now())}\n".encode()
             rewrite_file(self.path, IDENTITY, lambda raw: raw if _id(raw) else new)
         return _id(read_bytes(self.path, IDENTITY) or b"")  # read back: another process may have created it first
@@ -92,8 +94,6 @@ class VaultFolder:
         if self._made and not again:
             return SyncReport()
         try:
-            if self._layout == NOTES and not self.identity(make=False):
-                rewrite_file(self.path, LAYOUT, lambda raw: raw or f"{NOTES}\n".encode())
             self.identity(make=True)
             self._made = True
         except (Edited, LeftAlone, OSError) as error:
