@@ -421,7 +421,30 @@ def test_a_vault_in_the_other_layout_is_not_touched(home: Home, mem: Memory, fol
     assert sorted(folder.rglob("*")) == before
 
 
+def test_a_vault_without_a_record_of_its_layout_is_converted_without_a_new_file(
+    home: Home, mem: Memory, folder: Path, clock: FixedClock
+) -> None:
+    mem.remember("We use SSE", name="sse")
+    vault_of(home, folder, clock).sync()
+    before = files(folder)
+    (folder / ".vault/layout").unlink()
+    notes = vault_of(home, folder, clock)
+    assert notes.convert(dry_run=True).written == ()
+    assert not notes.convert().problems
+    assert files(folder) == before
+
+
 # While a home is open
+
+
+def test_a_folder_of_notes_whose_first_use_is_a_read_keeps_its_layout(tmp_path: Path) -> None:
+    settings = recollect.Settings(vault=recollect.config.VaultSettings(layout="notes", folder=str(tmp_path / "v")))
+    put(tmp_path / "v/ana/gate.md", "The gate is blue")
+    for text in ("blue", "green"):
+        with recollect.open(tmp_path / "memory.db", settings=settings) as home:
+            assert text in home.agent("ana").get("gate").content
+            assert home.vault().sync().problems == ()
+        edit(tmp_path / "v/ana/gate.md", "blue" if text == "blue" else "green", "green")
 
 
 def test_reads_take_in_edits_and_writes_reach_the_files(tmp_path: Path) -> None:
@@ -482,15 +505,26 @@ def test_a_vault_is_converted_in_both_directions_and_nothing_is_lost(
     vault_of(home, folder, clock, "categories").sync()
     edit(folder / "ana/decisions.md", "We use SSE", "We use WebSockets")
     put(folder / "ana/decisions.md", "Written above all notes\n\n" + (folder / "ana/decisions.md").read_text())
+    put(folder / "ana/roof.md", "The roof leaks")
+    put(folder / "ana/latin.md", "").write_bytes(b"caf\xe9")
     before = tree(folder)
     notes = vault_of(home, folder, clock)
     plan = notes.convert(dry_run=True)
-    assert sorted(plan.written) == ["ana/decisions/sse.md", "ana/notes/free.md"]
+    assert sorted(plan.written) == ["ana/decisions/sse.md", "ana/notes/free.md", "ana/roof.md"]
     assert plan.deleted == ()
     assert "not stored" in plan.problems[0].message
     assert tree(folder) == before
+    vault_of(home, folder, clock, "categories").sync()
+    plan = notes.convert(dry_run=True)
+    assert sorted(plan.written)[:2] == ["ana/decisions.md", "ana/decisions/sse.md"]
+    assert (plan.deleted, plan.problems) == ((), ())
+    assert tree(folder) == before
     done = notes.convert()
-    assert (done.deleted, done.problems) == (("ana/decisions.md",), ())
+    assert (sorted(set(done.written)), done.deleted) == (sorted(plan.written), ())
+    assert [problem.message for problem in done.problems] == ["it is not UTF-8 (byte 3); save it as UTF-8"]
+    (folder / "ana/latin.md").unlink()
+    mem.forget("roof")
+    notes.sync()
     assert mem.get("sse").content == "We use WebSockets"
     assert mem.get("decisions").content == "Written above all notes\n\n"
     assert files(folder) == ["decisions.md", "decisions/sse.md", "notes/free.md"]
@@ -597,5 +631,23 @@ def test_markdown_files_that_the_layout_categories_does_not_read_are_named(
     mem.remember("x", category="tasks")
     vault.sync()
     put(folder / "ana/ideas.md", "x")
+    assert vault.status().problems == vault.sync().problems
     put(folder / "ana/Tasks.MD" if not (folder / "ana/TASKS.md").exists() else folder / "ana/more.md", "x")
     assert "ana/ideas.md: it is not read" in " ".join(map(str, vault.sync().problems))
+
+
+def test_text_before_the_first_note_of_a_category_file_is_named_with_its_line(
+    home: Home, mem: Memory, folder: Path, clock: FixedClock
+) -> None:
+    vault = vault_of(home, folder, clock, "categories")
+    put(folder / "ana/lessons.md", "---\nmine: 1\n---\n# What I learnt\n\n---\n")
+    assert vault.sync().problems == vault.status().problems == ()
+    put(folder / "ana/lessons.md", "# What I learnt\n\n## 2024-04-01\n\nWater the beds\n")
+    report = vault.sync()
+    assert [str(problem) for problem in report.problems] == [
+        "ana/lessons.md: line 3 is not read: a note starts with a heading such as `## 2026-03-16T14:32 · #tag`"
+    ]
+    assert vault.status().problems == report.problems
+    edit(folder / "ana/lessons.md", "2024-04-01", "2024-04-01T00:00")
+    report = vault.sync()
+    assert (report.added, report.problems) == (1, ())

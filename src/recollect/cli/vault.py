@@ -169,7 +169,9 @@ def history(
     if call.json:
         document(found)
     elif not found.commits:
-        remark("no commits; [git] repository in the settings enables them")
+        on = call.settings.git.repository is not None
+        later = "no commits yet; `recollect vault checkpoint`, a dream and the end of a conversation make them"
+        remark(later if on else "no commits; [git] repository in the settings enables them")
     else:
         rows = [(one.short_oid, iso(one.timestamp_unix * 1_000)[:16], line(one.subject)) for one in found.commits]
         columns(("commit", "when", "subject"), rows)

@@ -35,6 +35,11 @@ class OldFile:
     problem: str = ""
     """Why it must not be deleted."""
 
+    @property
+    def kept(self) -> bool:
+        """True if the file stays, with the part that is not a note."""
+        return bool(self.rest.strip("\ufeff \t\r\n"))
+
 
 def category_files(store: Store, folder: Path, vault_id: str) -> Iterator[OldFile]:
     """Yield an agent's files of the layout with one file per category."""
@@ -110,7 +115,7 @@ def remove_old(folder: Path, old: OldFile) -> Problem | None:
     if old.problem:
         return Problem(old.path, old.problem)
     try:
-        if old.rest.strip("\ufeff \t\r\n"):
+        if old.kept:
             replace_file(folder, old.path, old.rest.encode(), old.raw)
         else:
             remove_file(folder, old.path, old.raw)

@@ -28,6 +28,7 @@ _HEADING_TAG = re.compile(r"#([\w/-]+)")
 _CONTENT_TAG = re.compile(r"#(\w+)")
 _NOT_IN_A_TAG = re.compile(r"[^\w/-]+")
 _RULE = "---"
+_FRONT_MATTER = re.compile(r"---[ \t]*[\r\n].*?(?:[\r\n]---[ \t]*(?=[\r\n]|\Z)|\Z)", re.S)
 _BYTE_ORDER_MARK = "\ufeff"
 
 
@@ -120,6 +121,17 @@ class File:
     def text(self) -> str:
         """The verbatim text of the file."""
         return self.preamble + "".join(block.text for block in self.blocks)
+
+    @property
+    def unread(self) -> str:
+        """Why the text before the first note is not read; empty if it is only front matter and a title."""
+        text = self.preamble.removeprefix(_BYTE_ORDER_MARK)
+        front = _FRONT_MATTER.match(text)
+        for number, line in enumerate(text.splitlines(), 1):
+            within = front is not None and number <= len(front[0].splitlines())
+            if line.strip() not in ("", _RULE) and not line.startswith("# ") and not within:
+                return f"line {number} is not read: a note starts with a heading such as `## 2026-03-16T14:32 · #tag`"
+        return ""
 
     def inserted(self, new: Iterable[Block]) -> "File":
         """Return the file with new blocks, newest first: each before the first older block, else at the end."""

@@ -67,6 +67,8 @@ class Merge:
         if raw is not None and (doubt := self._doubt(file, raw)):
             self._save(vault_id, self.state.stat, self.state.marks, doubt)
             return self._report(read=True, problem="it looks cut off; if it stays so, the next sync believes it")
+        if file.unread:
+            self.problems.append(Problem(self.name, file.unread))
         if len(self.marks) > 1 and not self.marks.keys() & self.blocks.keys():
             self.marks = {}
         final = self._merged(file)

@@ -15,7 +15,7 @@ A missing file moves its note to the trash. If all of several files are missing,
 and the files are written again.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path, PurePosixPath
@@ -194,14 +194,22 @@ class NotesMerge:
                 save_state(work.tx, self.vault_id, NOTES, FileSyncState(operations=operations))
         return self.report
 
-    def planned(self, *, first: bool) -> list[str]:
-        """Return the paths of the files that a sync would create, the `first` one in this layout. Changes nothing."""
+    def planned(self, old: Collection[str], *, first: bool) -> list[str]:
+        """Return the paths of the files that a sync would create, or give an id: the `first` one in this layout.
+
+        `old` are the files of the other layout, which are not notes. Changes nothing.
+        """
         self.seen, skipped = note_files(self.folder, self.store.agent)
         self._taken = {folded(path) for path in (*self.seen, *skipped)}
         with self.store.read() as tx:
             known, members = {} if first else known_notes(tx, self.vault_id), note_members(tx)
-            found = [entries.get(tx, entry_id) for entry_id in members if entry_id not in known]
-        return [self._new_path(entry) for entry in found if entry is not None]
+            paths = {mark.path for mark in known.values()}
+            unknown = [path for path in self.seen if path not in old and digest(path.encode()) not in paths]
+            new = [note for path in unknown if isinstance(note := read_note(self.folder, path)[1], NoteFile)]
+            shown = {note.entry_id for note in new}.union(known)
+            found = [entries.get(tx, entry_id) for entry_id in members if entry_id not in shown]
+        adopted = [note.path for note in new if note.entry_id not in members]
+        return [*adopted, *(self._new_path(entry) for entry in found if entry is not None)]
 
     def _add(
         self,

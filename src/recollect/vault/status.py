@@ -59,9 +59,9 @@ def category_status(store: Store, folder: Path, vault_id: str) -> VaultStatus:
         shown += len(members)
         try:
             stat = disk_state(folder / path)
-            if stat and stat != state.stat:
-                parse((read_bytes(folder, path) or b"").decode())
-                edited += 1
+            file = parse((read_bytes(folder, path) or b"").decode())
+            problems += [Problem(path, file.unread)] if file.unread else []
+            edited += bool(stat) and stat != state.stat
             files += bool(stat)
         except UnicodeDecodeError as error:
             problems.append(Problem(path, f"it is not UTF-8 (byte {error.start}); save it as UTF-8"))

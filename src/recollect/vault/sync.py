@@ -147,7 +147,9 @@ class Vault:
         if before not in (self._layout, *LAYOUTS):
             raise ConfigError(f"{LAYOUT} in the vault contains {before!r}; it must be 'categories' or 'notes'")
         if before != self._layout:
-            problems += self._in_layout(before).sync().problems
+            read = self._in_layout(before).sync()
+            if self._layout == CATEGORIES:  # else every file is read below, or reported
+                problems += read.problems
             self._forget_note_files()
             rewrite_file(self.folder, LAYOUT, lambda raw: f"{self._layout}\n".encode())
         written = list(self._synced(None).written) if self._layout == NOTES else []
@@ -156,7 +158,7 @@ class Vault:
         for old in self._old_files():
             problem = remove_old(self.folder, old)
             problems += [problem] if problem else []
-            deleted += [old.path] if problem is None else []
+            deleted += [old.path] if problem is None and not old.kept else []
         report = self._synced(None)
         return Conversion(
             layout=self._layout,
@@ -170,23 +172,23 @@ class Vault:
         from recollect.vault.converting import former_paths
         from recollect.vault.note_merging import NotesMerge
 
-        vault_id, written = self._files.identity(make=False), list[str]()
+        vault_id, old = self._files.identity(make=False), list(self._old_files())
+        written = [one.path for one in old if one.kept and not one.problem]
         first = self._files.found_layout() != self._layout
         for agent in self._files.agents():
             store = self._stores(agent)
             if self._layout == NOTES:
                 places = former_paths(store, self.folder, vault_id)
                 merge = NotesMerge(store, self.folder, vault_id, self._clock.now(), places=places)
-                written += merge.planned(first=first)
+                written += merge.planned({one.path for one in old}, first=first)
             else:
                 with store.read() as tx:
                     shown = [one for one in Category if tx.all("vault.members", category=str(one))]
                 written += [path for one in shown if not os.path.lexists(self.folder / (path := f"{agent}/{one}.md"))]
-        old = list(self._old_files())
         return Conversion(
             layout=self._layout,
             written=tuple(written),
-            deleted=tuple(one.path for one in old if not one.problem),
+            deleted=tuple(one.path for one in old if not one.problem and not one.kept),
             without_file=self._without_file(),
             problems=tuple(Problem(one.path, one.problem) for one in old if one.problem),
         )
@@ -278,7 +280,7 @@ class Vault:
         for category in Category if self._layout == CATEGORIES else ():
             if (agent, category) in self._out_of_date:
                 del self._out_of_date[agent, category]
-                _warn(self._file(agent, category))
+                self._log_problems(self._file(agent, category))
 
     def _log_problems(self, report: SyncReport) -> None:
         """Log each problem once, although every sync of the files reports it."""
