@@ -355,6 +355,31 @@ def test_zips_in_a_zip_are_unpacked_only_so_deep(home: Home, tmp_path: Path) -> 
 
 
 @IN_A_FILE
+@pytest.mark.parametrize("compression", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_damage_of_any_compression_is_refused(home: Home, tmp_path: Path, compression: int) -> None:
+    path = tmp_path / "damaged.zip"
+    with zipfile.ZipFile(path, "w", compression) as archive:
+        archive.writestr("note.md", "Ana runs the harbour. " * 1_000)
+    raw = bytearray(path.read_bytes())
+    raw[60:80] = b"\xff" * 20
+    path.write_bytes(raw)
+    with pytest.raises(Invalid, match="is damaged"):
+        home.import_(path, agent="ana")
+    assert home.agent("ana").list() == []
+
+
+@IN_A_FILE
+def test_a_file_in_a_zip_that_is_also_a_folder_is_left_out_alone(home: Home, mem: Memory, tmp_path: Path) -> None:
+    path = tmp_path / "notes.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        for name in ("harbour.md", "harbour.md/quay.md", "pier.md"):
+            archive.writestr(name, f"Ana owns {name}.")
+    done = home.import_(path, agent="ana")
+    assert [entry.name for entry in mem.list()] == ["pier", "harbour"]
+    assert "1 file was left out, because the zip has another of the same path: 'harbour.md/quay.md'" in done.remarks
+
+
+@IN_A_FILE
 def test_a_damaged_zip_is_refused_and_nothing_is_imported(home: Home, mem: Memory, tmp_path: Path) -> None:
     whole = packed(tmp_path / "whole.zip", {"conversations.json": [HARBOUR, PHOTO]}).read_bytes()
     cut, flipped = tmp_path / "cut.zip", tmp_path / "flipped.zip"

@@ -139,7 +139,7 @@ def _entry(extraction: _Extraction, archive: zipfile.ZipFile, info: zipfile.ZipI
         return
     elif not nested and (suffix not in READABLE or target.name in COPIES):
         extraction.other[suffix or "without a suffix"] += 1
-    elif target.exists():
+    elif target.exists() or any(one.is_file() for one in target.parents):  # a file where another needs a folder
         extraction.repeated.append(info.filename)
     else:
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -176,7 +176,7 @@ def _write(extraction: _Extraction, archive: zipfile.ZipFile, info: zipfile.ZipI
     if info.flag_bits & 1:
         raise Invalid(f"{extraction.path} is encrypted; nothing was imported. Unpack it, and give the folder")
     with archive.open(info) as source, open(target, "xb") as written:
-        while block := source.read(min(BLOCK, extraction.most - extraction.written + 1)):
+        while block := _read(source, min(BLOCK, extraction.most - extraction.written + 1)):
             extraction.written += len(block)
             if extraction.written > extraction.most:
                 raise Invalid(
@@ -187,6 +187,16 @@ def _write(extraction: _Extraction, archive: zipfile.ZipFile, info: zipfile.ZipI
     with suppress(OSError, OverflowError, ValueError):
         at = _modified(info)
         os.utime(target, (at, at))
+
+
+def _read(source: IO[bytes], size: int) -> bytes:
+    """Return the next bytes of an entry. Raises BadZipFile for the errors of any compression."""
+    try:
+        return source.read(size)
+    except Exception as error:
+        if getattr(error, "errno", None) is not None:  # of the disk
+            raise
+        raise zipfile.BadZipFile(str(error)) from error
 
 
 def _modified(info: zipfile.ZipInfo) -> float:
