@@ -75,7 +75,7 @@ class Tokens:
             raise Invalid("the expiry time is in the past; pass a time in the future, or none")
         right, origin = checks.member(Right, right, "right"), checks.member(Origin, origin, "origin")
         if right is Right.ADMIN and origin is not Origin.USER:
-            raise Invalid("an admin token may do everything; leave the origin out, or choose the right write")
+            raise Invalid("an admin token may do everything; omit the origin, or choose the right write")
         token = Token(
             id=names.new_id(now),
             name=names.name(name),
@@ -89,7 +89,7 @@ class Tokens:
         secret = PREFIX + secrets.token_urlsafe(32)
         with self._store.database.write(self._store.agent) as tx:
             if tx.one("access.token_by_name", name=token.name) is not None:
-                raise Conflict(f"there is a token {token.name!r} already; revoke it, or choose another name")
+                raise Conflict(f"a token {token.name!r} already exists; revoke it, or choose another name")
             access.insert(tx, token, _hash(secret))
         return token, secret
 

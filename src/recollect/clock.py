@@ -54,7 +54,7 @@ class FixedClock:
 def milliseconds(moment: Moment) -> int:
     """Convert a moment to UTC milliseconds. A datetime or text without a time zone is taken as UTC."""
     if isinstance(moment, bool) or not isinstance(moment, int | datetime | str):
-        raise Invalid(f"a time is UTC milliseconds, a datetime or RFC 3339 text, not {type(moment).__name__}")
+        raise Invalid(f"a time must be UTC milliseconds, a datetime or RFC 3339 text, not {type(moment).__name__}")
     if isinstance(moment, str):
         written = moment.strip()
         try:

@@ -380,7 +380,7 @@ def _refuse_command(given: Mapping[str, Any]) -> None:
 
 def _tables(value: object) -> Mapping[str, Any]:
     if not isinstance(value, Mapping):
-        raise ConfigError(f"profiles is a mapping of names to profiles, not {type(value).__name__}")
+        raise ConfigError(f"profiles must be a mapping of names to profiles, not {type(value).__name__}")
     return value
 
 
@@ -389,7 +389,7 @@ def _section(kind: type[Any], value: object, name: str) -> Any:
     if isinstance(value, Mapping):
         value = _filled(kind, value, {}, "", f"[{name}]")
     if not isinstance(value, kind):
-        raise ConfigError(f"[{name}] is a {kind.__name__} or a mapping of its fields, not {type(value).__name__}")
+        raise ConfigError(f"[{name}] must be a {kind.__name__} or a mapping of its fields, not {type(value).__name__}")
     for one in fields(kind):
         _converted(getattr(value, one.name), one, f"[{name}] {one.name}")
     return value

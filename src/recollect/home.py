@@ -236,8 +236,8 @@ class Home:
             raise NotFound(f"there is no workspace {workspace!r}; list the workspaces to see them")
         if self._place.account() is self._place.workspace(workspace) and self._guarded():
             raise Conflict(
-                "this file holds its only workspace, the account and tokens, and would be gone with all of them; "
-                "revoke the tokens first, or remove the file by hand"
+                "this file holds the only workspace, the account and the tokens, and all of them would be deleted; "
+                "revoke the tokens first, or delete the file yourself"
             )
         vault = self.vault(workspace)
         vault.remove()
@@ -403,7 +403,7 @@ class Home:
         Raises ConfigError if no embedder is configured.
         """
         if self._embedder is None:
-            raise ConfigError("no embedder is configured; there is nothing to embed with")
+            raise ConfigError("no embedder is configured; set one in the settings to compute vectors")
         return sum(reembed(store, partial(progress, where)) for where, store in self._embedded())
 
     def on_reminder(self, deliver: Callable[[Reminder], object] | None) -> None:

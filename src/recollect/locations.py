@@ -17,7 +17,7 @@ __all__ = ["expanded", "is_single_file", "program", "project", "shown", "without
 def expanded(path: str | Path) -> Path:
     """Expand `~` in a path."""
     if not isinstance(path, str | Path):
-        raise Invalid(f"a path is text, not {type(path).__name__}")
+        raise Invalid(f"a path must be text, not {type(path).__name__}")
     try:
         return Path(path).expanduser()
     except (RuntimeError, ValueError):

@@ -318,7 +318,7 @@ class MemoryReads:
         from recollect.engine.overview import DAY, overview
 
         if isinstance(utc_offset, bool) or not isinstance(utc_offset, int) or abs(utc_offset) > 24 * 60:
-            raise Invalid(f"utc_offset is a number of minutes between -1440 and 1440, not {utc_offset!r}")
+            raise Invalid(f"utc_offset must be a number of minutes between -1440 and 1440, not {utc_offset!r}")
         self._files.read_edits()
         self._signals.flush()
         now = self._clock.now()
@@ -528,7 +528,7 @@ def conversations_have_more(
 
 def _number(value: object, what: str) -> int:
     if isinstance(value, bool) or not isinstance(value, int):
-        raise Invalid(f"{what} is the number of an operation, not {value!r}")
+        raise Invalid(f"{what} must be the number of an operation, not {value!r}")
     return max(min(value, LAST), -LAST)
 
 

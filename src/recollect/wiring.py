@@ -60,7 +60,7 @@ def open_home(
     """
     settings = settings or Settings.read()
     if location is not None and not isinstance(location, str | os.PathLike):
-        raise ConfigError(f"a location is a path or postgresql://…, not {type(location).__name__}")
+        raise ConfigError(f"a location must be a path or postgresql://…, not {type(location).__name__}")
     where = os.fspath(location) if location is not None else settings.home
     folder = vault or settings.vault.folder
     return Home(
@@ -179,7 +179,8 @@ def change_key(location: str, old: EncryptionKey | None, new: EncryptionKey | No
 def _place(where: str, key: EncryptionKey | None = None) -> "Directory | SingleFile | Server":
     if not where.strip() or not _is_plain(where):
         raise ConfigError(
-            "the location is empty, holds a NUL byte or is not valid Unicode; give a directory or a path ending in .db"
+            "the location is empty, contains a NUL byte or is not valid Unicode; pass a directory or a path ending in "
+            ".db"
         )
     if where.startswith(("postgresql://", "postgres://")):
         return Server(where, key)
@@ -222,8 +223,8 @@ def _refuse_misread(path: Path) -> None:
         )
     if path.suffix.lower() in (".sqlite", ".sqlite3"):
         raise ConfigError(
-            f"{path} is not there, and the name of a single file ends in .db; write {path.with_suffix('.db')}, or give "
-            "a directory"
+            f"{path} does not exist, and the name of a single file must end in .db; write {path.with_suffix('.db')}, "
+            "or pass a directory"
         )
 
 
@@ -376,7 +377,7 @@ class Server:
             from recollect.storage.postgres.schemas import Schemas
             from recollect.storage.postgres.server import PostgresServer
         except ImportError:
-            raise ConfigError(f"PostgreSQL needs more than is installed: {ConfigError.install('postgres')}") from None
+            raise ConfigError(f"the packages for PostgreSQL are missing: {ConfigError.install('postgres')}") from None
         self._server = PostgresServer(url)
         self._server.connect()
         self._schemas = Schemas(self._server)
@@ -439,7 +440,7 @@ def _new_directory(target: Path) -> Iterator[Path]:
     if target.suffix == ".db":
         raise ConfigError(f"this backup is a directory with several files; give {target} a name without .db")
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
-        raise Conflict(f"{target} exists already and is no empty directory; choose a new path for the backup")
+        raise Conflict(f"{target} already exists and is not an empty directory; choose a new path for the backup")
     with file_errors(target), new_folder(target) as folder:
         aside = folder / target.name
         yield aside
@@ -449,6 +450,6 @@ def _new_directory(target: Path) -> Iterator[Path]:
             os.replace(aside, target)
         except OSError as error:
             if target.exists():
-                raise Conflict(f"{target} was created by another process meanwhile; choose a new path") from error
+                raise Conflict(f"{target} was created by another process in the meantime; choose a new path") from error
             raise
         sync_folder(target.parent)

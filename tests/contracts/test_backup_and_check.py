@@ -118,7 +118,7 @@ def test_an_existing_target_is_refused_and_stays(home: Home, location: str, copy
     home.backup(copy)
     before = files(copy.parent)
     home.agent("ana").remember("second")
-    with pytest.raises(Conflict, match=r"exists already.*choose a new path"):
+    with pytest.raises(Conflict, match=r"already exists.*choose a new path"):
         home.backup(copy)
     assert files(copy.parent) == before
     with recollect.open(copy) as second:
@@ -306,7 +306,7 @@ def test_a_target_that_is_filled_during_the_backup_is_left_alone(
         replace(source, target)
 
     monkeypatch.setattr(os, "replace", too_late)
-    with pytest.raises(Conflict, match="created by another process meanwhile"):
+    with pytest.raises(Conflict, match="created by another process in the meantime"):
         home.backup(copy)
     assert files(copy.parent) == {"copy/note.txt": b"somebody's"}
 
@@ -322,7 +322,7 @@ def test_an_export_never_replaces_a_file_that_was_made_meanwhile(
         link(source, target)
 
     monkeypatch.setattr(os, "link", too_late)
-    with pytest.raises(Conflict, match="created by another process meanwhile"):
+    with pytest.raises(Conflict, match="created by another process in the meantime"):
         home.export(path)
     assert path.read_text() == "somebody's"
     assert not list(tmp_path.glob(".*.new"))

@@ -248,8 +248,8 @@ def test_what_is_not_there_is_not_found_and_nothing_changes(mem: Memory, locatio
     [
         ("mysql://host/db", "mysql:// is not a supported location; pass a directory"),
         ("file:///tmp/memory.db", "file:// is not a supported location"),
-        ("", "give a directory or a path ending in .db"),
-        ("  ", "give a directory or a path ending in .db"),
+        ("", "pass a directory or a path ending in .db"),
+        ("  ", "pass a directory or a path ending in .db"),
         ("zero\0byte.db", "NUL byte"),
         ("zero\0byte", "NUL byte"),
         ("postgresql://zero\0byte", "NUL byte"),
@@ -257,8 +257,8 @@ def test_what_is_not_there_is_not_found_and_nothing_changes(mem: Memory, locatio
         (f"{SURROGATE}.db", "valid Unicode"),
         ("x" * 300 + ".db", "choose another location"),
         ("x" * 300, "choose another location"),
-        (7, "a location is a path"),
-        (b"memory.db", "a location is a path"),
+        (7, "a location must be a path"),
+        (b"memory.db", "a location must be a path"),
     ],
 )
 def test_a_location_that_is_none_is_a_config_error(location: str, message: str) -> None:
@@ -487,7 +487,7 @@ def test_a_backup_to_a_place_that_will_not_do_is_refused_and_changes_nothing(loc
     with recollect.open(location) as home:
         home.agent("ana").remember("fine")
         before = files(place)
-        with pytest.raises(Conflict, match="exists already"):
+        with pytest.raises(Conflict, match="already exists"):
             home.backup(place / ("taken.db" if single else "taken"))
         with pytest.raises(ConfigError, match=r"name (that ends in|without) \.db"):
             home.backup(place / ("copy" if single else "copy.db"))

@@ -330,8 +330,8 @@ def test_many_events_are_appended_together_or_not_at_all(mem: Memory, location: 
         (Event(type=EventType.TOOL, content="x"), "tool_call_id"),
         (Event(type=EventType.MODEL, content="x", tool_calls=[call("c1"), call("c1")]), "same id"),
         (Event(type=EventType.MODEL, content="x", tool_calls=[{"id": "c1"}]), "name of a tool"),
-        (Event(type=EventType.MODEL, content="x", tool_calls=["c1"]), "tool call is a mapping"),  # type: ignore[list-item]
-        (Event(type=EventType.MODEL, content="x", tool_calls="c1"), "are a list"),  # type: ignore[arg-type]
+        (Event(type=EventType.MODEL, content="x", tool_calls=["c1"]), "tool call must be a mapping"),  # type: ignore[list-item]
+        (Event(type=EventType.MODEL, content="x", tool_calls="c1"), "must be a list"),  # type: ignore[arg-type]
         (Event(type=EventType.USER, content="x", payload={"speaker": "me"}), "speaker"),
         (Event(type=EventType.USER, content="x", payload={"x": object()}), "not JSON"),
         (Event(type=EventType.USER, content="x", payload={"x": float("nan")}), "not JSON"),
@@ -371,10 +371,10 @@ def test_a_tool_result_needs_an_open_call_of_its_lane(mem: Memory) -> None:
     with pytest.raises(Invalid, match="lane 'core'"):
         conv.tool("x", "c1", lane="core")
     conv.tool("x", "c1")
-    with pytest.raises(Conflict, match="has its result already"):
+    with pytest.raises(Conflict, match="already has its result"):
         conv.tool("x", "c1")
     twice = [Event(type=EventType.TOOL, content="x", tool_call_id="c2") for _ in range(2)]
-    with pytest.raises(Conflict, match="has its result already"):
+    with pytest.raises(Conflict, match="already has its result"):
         conv.append([Event(type=EventType.MODEL, content="", tool_calls=[call("c2")]), *twice])
     assert len(list(conv.events())) == 2
 

@@ -419,14 +419,14 @@ def test_where_deleted_rows_cannot_be_overwritten_the_receipt_says_so_and_the_id
     home.requests.finish("key", 201, entry.content)
 
     def no_room(agent: str) -> None:
-        raise Unavailable("there is no room left")
+        raise Unavailable("no space left")
 
     with monkeypatch.context() as patch:
         for database in (mem._workspace.database, mem._account.database):
             patch.setattr(database.admin, "scrub", no_room)
         receipt = mem.forget("private", erase=True)
     assert receipt.entry_id == entry.id
-    assert any(entry.id in line and "no room left" in line for line in receipt.remaining)
+    assert any(entry.id in line and "no space left" in line for line in receipt.remaining)
     assert figures(receipt)["answers to requests"] == 1
     on_server = location.startswith("postgresql")  # where the files are out of sight
     assert set(receipt.verified) == {"entries", "operation log", *(["every table"] if on_server else [])}

@@ -339,7 +339,7 @@ def test_a_zip_that_unpacks_to_far_more_than_it_holds_is_refused(
     with pytest.raises(Invalid, match=r"nested.zip unpacks to more than"):
         home.import_(nested, agent="ana")
     monkeypatch.setattr(unpacking, "FILES", 3)
-    with pytest.raises(Invalid, match="holds more than 3 files"):
+    with pytest.raises(Invalid, match="contains more than 3 files"):
         home.import_(packed(tmp_path / "many.zip", {f"{n}.md": "x" for n in range(4)}), agent="ana")
     assert mem.conversations.list() == []
 

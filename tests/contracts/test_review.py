@@ -385,7 +385,7 @@ def test_an_erased_word_stays_in_no_pair_and_no_record(
     receipt = mem.forget(pair.older.id, erase=True)
     assert not [line for line in receipt.remaining if "word that only the erased text had" in line]
     assert left_of(["Xylophon"], in_tables(location)) == []
-    with pytest.raises(NotFound, match="erased entry takes its pairs along"):
+    with pytest.raises(NotFound, match="erasing an entry removes its pairs"):
         mem.review.resolve(pair.id, "newer")
 
 
@@ -400,7 +400,7 @@ def test_a_pair_of_erased_turns_quotes_none_of_their_words(home: Home, mem: Memo
     assert "Wednesdays" in pair.reason
     receipt = talk.erase(said)
     assert ("review", 1) in [(one.place, one.removed) for one in receipt.removed]
-    with pytest.raises(NotFound, match="erased entry takes its pairs along"):
+    with pytest.raises(NotFound, match="erasing an entry removes its pairs"):
         mem.review.resolve(pair.id, "newer")
     home.jobs.run("review")
     assert mem.review.list(include_resolved=True) == []

@@ -233,9 +233,9 @@ def test_remember_can_supersede(mem: Memory) -> None:
 def test_nothing_supersedes_across_the_account_and_a_workspace(mem: Memory, home: Home) -> None:
     here = mem.remember("We use npm", name="package manager")
     everywhere = mem.remember("I like tabs", name="indentation", scope="account")
-    with pytest.raises(Invalid, match="leave the scope out"):
+    with pytest.raises(Invalid, match="omit the scope"):
         mem.remember("We use pnpm", supersedes="package manager", scope="account")
-    with pytest.raises(Invalid, match="leave the scope out"):
+    with pytest.raises(Invalid, match="omit the scope"):
         mem.remember("I like spaces", supersedes="indentation", scope="channel", channel="ops")
     assert {entry.id for entry in mem.list(include_past=True)} == {here.id, everywhere.id}
     assert mem.remember("I like spaces", supersedes="indentation").scope == "account"

@@ -469,7 +469,7 @@ def test_a_dry_run_foresees_the_parts_that_the_import_makes(target: Home, tmp_pa
 
 def test_an_export_never_overwrites_a_file(source: Home, tmp_path: Path) -> None:
     (tmp_path / "one.jsonl").write_text("mine")
-    with pytest.raises(Conflict, match="exists already"):
+    with pytest.raises(Conflict, match="already exists"):
         export(source, tmp_path / "one.jsonl")
     assert (tmp_path / "one.jsonl").read_text() == "mine"
 
@@ -529,13 +529,13 @@ BROKEN: dict[str, tuple[Callable[[bytes], bytes], str]] = {
     ),
     "no manifest": (lambda good: b"".join(good.splitlines(True)[:-1]), "is cut off"),
     "half a line": (lambda good: good[: len(good) // 2], "cut off in the middle of a line"),
-    "more after the end": (lambda good: good + good, "stands after the end"),
+    "more after the end": (lambda good: good + good, "follows the end"),
     "a zip": (lambda good: b"PK\x03\x04" + good, "is a zip; unpack it"),
     "half a gzip": (lambda good: gzip.compress(good)[:-20], "damaged or cut off"),
     "another JSON": (lambda good: b'{"entries": []}\n', "is not an export of recollect"),
     "not JSON": (lambda good: bytes(range(256)) * 10, "is not an export of recollect|cut off"),
     "nothing": (lambda good: b"", "is not an export of recollect"),
-    "a line of no meaning": (lambda good: good.replace(b'["names"', b'["names",1', 1), "is no row of an export"),
+    "a line of no meaning": (lambda good: good.replace(b'["names"', b'["names",1', 1), "is not a row of an export"),
     "a line of not JSON": (lambda good: good.replace(b'["names"', b"[names", 1), "is not JSON"),
     "a workspace outside": (
         lambda good: good.replace(b'"workspace":"default"', b'"workspace":"../other"'),

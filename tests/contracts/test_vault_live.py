@@ -135,15 +135,13 @@ def test_a_database_that_cannot_take_in_an_edit_fails_no_write_and_no_read(tmp_p
         mem.remember("one", category="decisions")
         home.vault().sync()
         with raw(str(tmp_path / "memory.db")) as execute:
-            execute(
-                "CREATE TRIGGER full BEFORE INSERT ON vault_files BEGIN SELECT RAISE(ABORT, 'there is no room'); END"
-            )
+            execute("CREATE TRIGGER full BEFORE INSERT ON vault_files BEGIN SELECT RAISE(ABORT, 'no space'); END")
         mem.remember("two", category="decisions")
         home.flush()
         file = folder / "ana" / "decisions.md"
         file.write_text(file.read_text() + "\n## 2026-01-02T00:00\n\nby hand\n")
         assert contents(mem) == ["one", "two"]
-        with pytest.raises(RecollectError, match="there is no room"):
+        with pytest.raises(RecollectError, match="no space"):
             home.vault().sync()  # an explicit sync raises
         with raw(str(tmp_path / "memory.db")) as execute:
             execute("DROP TRIGGER full")

@@ -20,7 +20,7 @@ def test_a_file_with_tokens_is_not_deleted_as_a_workspace(tmp_path: Path) -> Non
     with recollect.open(tmp_path / "memory.db") as home:
         home.agent("ana").remember("kept")
         token, _ = home.tokens.create("server", right="admin")
-        with pytest.raises(recollect.Conflict, match="would be gone with all of them; revoke the tokens first"):
+        with pytest.raises(recollect.Conflict, match="all of them would be deleted; revoke the tokens first"):
             home.delete_workspace("default")
         assert len(home.agent("ana").list()) == 1
         home.tokens.revoke(token.id)

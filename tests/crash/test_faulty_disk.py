@@ -78,7 +78,7 @@ def test_a_disk_that_is_full_at_any_moment_refuses_clearly_and_takes_writes_agai
     for location, child, expected in stories_that_fail(start, tmp_path, "full", step):
         assert child.failure is None, (location, child.failure)
         messages = [message[1] for message in child.messages if message[0] == "refused"]
-        assert all("no room left" in message for message in messages)
+        assert all("no space left" in message for message in messages)
         refused += len(messages)
         with recollect.open(location) as home:
             assert expected.settle(home) == [], location

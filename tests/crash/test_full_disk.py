@@ -61,7 +61,7 @@ def test_a_write_on_a_full_disk_is_refused_and_what_was_there_stays(disk: SmallD
         mem = home.agent("ana")
         kept = [mem.remember(f"note {number}", name=f"name {number}") for number in range(20)]
         filler = disk.fill()
-        with pytest.raises(recollect.Unavailable, match=f"no room left for .*{kind}.* Free some space and try again"):
+        with pytest.raises(recollect.Unavailable, match=f"no space left for .*{kind}.* Free some space and try again"):
             until_refused(mem, kept, 4_000)
         # The same home still reads, and so does one that is opened now.
         assert {entry.id for entry in mem.list(limit=1_000)} == {entry.id for entry in kept}
@@ -106,14 +106,14 @@ def test_a_memory_that_finds_no_room_to_begin_with_begins_when_there_is_some(dis
         for path in files:
             path.unlink()
     assert outcomes == {True, False}
-    assert all("no room left" in message or "Is the disk full" in message for message in messages)
+    assert all("no space left" in message or "Is the disk full" in message for message in messages)
 
 
 def test_a_backup_that_finds_no_room_is_refused_and_leaves_nothing(disk: SmallDisk, tmp_path: Path) -> None:
     with recollect.open(tmp_path / "memory.db") as home:
         home.agent("ana").remember("a note " * 10_000)
         filler = disk.fill()
-        with pytest.raises(recollect.Unavailable, match=r"no room left for .*copy\.db"):
+        with pytest.raises(recollect.Unavailable, match=r"no space left for .*copy\.db"):
             home.backup(disk.path / "copy.db")
         assert os.listdir(disk.path) == ["filler"]
         filler.unlink()
@@ -140,7 +140,7 @@ def test_a_server_without_room_refuses_clearly_and_takes_writes_again_when_there
             with recollect.open(postgres_server.url("in_small_space")) as home:
                 mem = home.agent("ana")
                 kept = [mem.remember("the first note")]
-                with pytest.raises(recollect.Unavailable, match=r"no room left on the server.*Free some space there"):
+                with pytest.raises(recollect.Unavailable, match=r"no space left on the server.*Free some space there"):
                     until_refused(mem, kept, 400_000)
                 assert [entry.id for entry in mem.list(limit=1_000)] == [entry.id for entry in reversed(kept)]
                 disk.resize(100_000)
@@ -159,7 +159,7 @@ def test_a_backup_of_several_files_that_finds_no_room_for_all_of_them_leaves_not
     with recollect.open(tmp_path / "home") as home:
         for workspace in ("one", "two", "three"):
             home.agent("ana", workspace=workspace).remember("a note " * 20_000)
-        with pytest.raises(recollect.Unavailable, match="no room left"):
+        with pytest.raises(recollect.Unavailable, match="no space left"):
             home.backup(disk.path / "copy")
         assert os.listdir(disk.path) == []
         disk.resize(10_000)
@@ -179,7 +179,7 @@ def test_a_file_that_may_not_grow_refuses_clearly_and_takes_writes_again_when_it
     acknowledged = expected.take(child.rest())
     assert child.failure is None
     (refused,) = [message[1] for message in child.messages if message[0] == "refused"]
-    assert "Is the disk full or failing?" in refused or "no room left" in refused
+    assert "Is the disk full or failing?" in refused or "no space left" in refused
     assert acknowledged > (1 if limit >= 600_000 else 0)
     with recollect.open(location) as home:
         assert expected.settle(home) == []

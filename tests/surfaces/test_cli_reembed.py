@@ -81,7 +81,7 @@ def test_an_embedder_that_fails_is_an_error_and_the_next_call_continues(
 def test_without_an_embedder_it_is_an_error(cli: Command) -> None:
     keep(str(cli.folder / ".recollect"), "an apple a day")
     refused = cli("reembed", code=8, RECOLLECT_EMBEDDER_KIND="none")
-    assert refused.err == "recollect: no embedder is configured; there is nothing to embed with\n"
+    assert refused.err == "recollect: no embedder is configured; set one in the settings to compute vectors\n"
 
 
 def test_on_a_terminal_a_bar_shows_how_far_it_is(cli: Command, model: dict[str, Any]) -> None:

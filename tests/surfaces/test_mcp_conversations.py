@@ -87,7 +87,7 @@ def test_only_what_adds_to_a_conversation_begins_one(home: Home) -> None:
         assert (await agent("conversation", action="list"))["conversations"] == []
         ref = (await agent("conversation", action="append", messages=said))["conversation"]["ref_code"]
         assert (await agent("conversation", action="idle"))["conversation"]["ref_code"] == ref
-        assert f"{ref} has ended already; it is idle" in await agent.refused("conversation", action="end")
+        assert f"{ref} has already ended; it is idle" in await agent.refused("conversation", action="end")
         put_away = await agent("conversation", action="archive")
         assert (put_away["conversation"]["ref_code"], put_away["conversation"]["status"]) == (ref, "archived")
         second = (await agent("conversation", action="append", messages=said))["conversation"]["ref_code"]

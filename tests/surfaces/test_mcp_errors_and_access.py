@@ -118,11 +118,11 @@ def test_one_agent_never_sees_another_ones_memory_unless_it_is_read_by_name(home
 def test_arguments_that_do_not_fit_are_refused_and_not_passed_over(home: Home) -> None:
     async def story(agent: Agent) -> None:
         wrong = await agent.refused("memory_query", store="session", mode="text", query="x", session_id="nosuch")
-        assert "`session_id` goes with the mode `session_detail`, not with text" in wrong
+        assert "`session_id` applies to the mode `session_detail`, not to text" in wrong
         wrong = await agent.refused("memory_query", store="knowledge", query="x", hash="abc")
-        assert "`hash` goes with the mode `hash`, not with none" in wrong
+        assert "`hash` applies to the mode `hash`, not to none" in wrong
         wrong = await agent.refused("memory_query", store="knowledge", query="x", conversation="abc")
-        assert "`conversation` goes with the store `working`" in wrong
+        assert "`conversation` applies to the store `working`" in wrong
         wrong = await agent.refused("scratchpad", action="write", key="a", value=1, owner="ben")
         assert "which conversation of 'ben'?" in wrong
         assert home.agent("ana").conversations.list() == []

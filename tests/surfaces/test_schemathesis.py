@@ -38,7 +38,7 @@ UNSAID = (
     "pass its chat_id with resume",
     "no other resolution takes one",
     "is empty; there is nothing to append",
-    "has the tool_call_id of the call",
+    "must have the tool_call_id of their call",
     "pass `after` or `before`, not both",
     "no open tool call",  # what was said before
 )

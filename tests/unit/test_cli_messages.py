@@ -16,8 +16,8 @@ PYTHON = re.compile(r"\b[a-z_]+=(…|'|True|False)|\b[a-z_]+\(…?\)")
 """How Python spells a parameter or a call."""
 NOT_REACHED = {
     "remember_many takes Add values": "no command calls it",
-    "a marker is left by compaction": "no command writes one",
-    "an event is an Event value": "commands make them",
+    "markers are written by compaction": "no command writes one",
+    "an event must be an Event value": "commands make them",
     "save() takes messages of users": "no command saves one",
 }
 

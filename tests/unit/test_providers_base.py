@@ -275,7 +275,7 @@ def test_the_object_in_an_answer_is_found(answer: str) -> None:
     ids=lambda answer: answer[:10],
 )
 def test_an_answer_without_an_object_is_unavailable(answer: str) -> None:
-    with pytest.raises(Unavailable, match="not answer with a JSON object") as caught:
+    with pytest.raises(Unavailable, match="instead of a JSON object") as caught:
         json_object(answer)
     assert len(str(caught.value)) < 500
 

@@ -37,8 +37,8 @@ def finds_all_of(query: str, content: str) -> bool:
 
 
 def is_stop_word(word: str) -> bool:
-    """Whether the word goes from an English text or from a Portuguese one."""
-    return not analyse(f"{word} the the the") or not analyse(f"{word} não não não")
+    """Whether the word is a stop word in an English or a Portuguese text, or by itself."""
+    return not analyse(word) or not analyse(f"{word} the the the") or not analyse(f"{word} não não não")
 
 
 # Words, case and accents

@@ -124,7 +124,7 @@ def _text_of(content: MemoryContent) -> str:
             return json.dumps(content.content, ensure_ascii=False, allow_nan=False)
         except (TypeError, ValueError) as error:
             raise Invalid(f"the content is not JSON: {error}") from None
-    raise Invalid(f"a memory is text or JSON, not {type(content.content).__name__}")
+    raise Invalid(f"a memory must be text or JSON, not {type(content.content).__name__}")
 
 
 def _content_of(entry: Entry) -> MemoryContent:

@@ -137,7 +137,7 @@ class GraphSaver(BaseCheckpointSaver[str]):
         Raises ValueError if the strategy is neither `keep_latest` nor `delete`.
         """
         if strategy not in ("keep_latest", "delete"):
-            raise ValueError(f"unknown strategy {strategy!r}; there are keep_latest and delete")
+            raise ValueError(f"unknown strategy {strategy!r}; use keep_latest or delete")
         for thread in map(str, thread_ids):
             namespaces = {namespace for _, namespace, _, _ in self._graphs.list(thread)}
             latest = namespaces if strategy == "keep_latest" else ()

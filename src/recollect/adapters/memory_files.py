@@ -229,7 +229,7 @@ def _resolved(path: str) -> str:
 
 def _text(value: object) -> str:
     if not isinstance(value, str):
-        raise Invalid(f"a path or a file is text, not {type(value).__name__}")
+        raise Invalid(f"a path or a file must be text, not {type(value).__name__}")
     return value
 
 

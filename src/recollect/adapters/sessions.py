@@ -39,7 +39,7 @@ def chat_id_of(*parts: str, prefix: str = "") -> str:
     """
     for part in parts:
         if not isinstance(part, str):
-            raise Invalid(f"a session id is text, not {type(part).__name__}")
+            raise Invalid(f"a session id must be text, not {type(part).__name__}")
     found = parts[0] if len(parts) == 1 else json.dumps(parts, ensure_ascii=False)
     if prefix and found.strip():
         found = f"{prefix}:{found}"

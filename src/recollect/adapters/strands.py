@@ -279,8 +279,8 @@ def _key(key: str) -> str:
 
 def _prefix(prefix: str) -> str:
     if not isinstance(prefix, str):
-        raise StorageError(f"a storage key is text, not {type(prefix).__name__}")
+        raise StorageError(f"a storage key must be text, not {type(prefix).__name__}")
     normal = re.sub(r"/+", "/", prefix).lstrip("/")
     if "\\" in normal or ".." in normal.split("/"):
-        raise StorageError(f"a storage key has no backslash and no '..' segment: {prefix[:80]!r}")
+        raise StorageError(f"a storage key must not contain a backslash or a '..' segment: {prefix[:80]!r}")
     return normal

@@ -26,7 +26,7 @@ app = typer.Typer(
     "  recollect recall 'when do we deploy?'\n"
     "  recollect --home team.db --agent ana note list\n"
     "\n"
-    "--home, --workspace, --agent and --json may stand before or after the command.",
+    "--home, --workspace, --agent and --json may be given before or after the command.",
 )
 
 

@@ -158,7 +158,9 @@ def search(
     no_meaning: Annotated[bool, typer.Option("--no-meaning", help="Match words only, not meaning.")] = False,
     min_confidence: Annotated[
         float,
-        typer.Option("--min-confidence", metavar="NUMBER", help="Nothing if an answer is less probable, from 0 to 1."),
+        typer.Option(
+            "--min-confidence", metavar="NUMBER", help="Return nothing if an answer is less probable, from 0 to 1."
+        ),
     ] = 0.0,
 ) -> None:
     """Search all conversations, best match first. Times are dates or RFC 3339: 2026-03-16 or 2026-03-16T14:32:00Z."""
@@ -341,7 +343,7 @@ def erase(
     call: Invocation,
     conversation: ConversationId,
     event: Annotated[
-        int | None, typer.Option("--event", min=1, help="The number of one message; all of them if it is left out.")
+        int | None, typer.Option("--event", min=1, help="Number of the message to erase. [default: all]")
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be removed, and change nothing.")] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Erase without confirmation.")] = False,

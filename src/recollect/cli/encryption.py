@@ -23,7 +23,8 @@ def encrypt(
         str | None, typer.Option("--new-key-file", metavar="PATH", help="Change to the key in this file.")
     ] = None,
     new_key_command: Annotated[
-        str | None, typer.Option("--new-key-command", metavar="COMMAND", help="Change to the key that this prints.")
+        str | None,
+        typer.Option("--new-key-command", metavar="COMMAND", help="Change to the key that this command prints."),
     ] = None,
 ) -> None:
     """Encrypt the files of a SQLite home with the key of the settings, or change the key.

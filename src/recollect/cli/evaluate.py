@@ -40,13 +40,14 @@ def evaluate_questions(
         bool, typer.Option("--answers", help="Score the answers of the configured language model, too.")
     ] = False,
     sample: Annotated[
-        int | None, typer.Option("--sample", metavar="NUMBER", min=1, help="Ask only so many, the same ones each time.")
+        int | None,
+        typer.Option("--sample", metavar="NUMBER", min=1, help="Number of questions to ask, always the same ones."),
     ] = None,
 ) -> None:
     """Report how often the context of a question contains what its answer needs.
 
-    A line has a `question` and one or more of `answer` (a text, or a list of which one suffices), `evidence` (texts
-    that must all be there) and `notes` (names or ids of notes that must all be there). Nothing in the memory changes.
+    A line has a `question` and one or more of `answer` (a text, or a list of alternatives), `evidence` (texts
+    that must all be there) and `notes` (names or ids of notes that must all be present). Nothing in the memory changes.
     """
     questions = _questions(file)
     if sample is not None and sample < len(questions):

@@ -103,7 +103,7 @@ def _answer(mem: Memory, hook: HookCall) -> tuple[str, str]:
     if isinstance(session, str) and session:
         model = given.get("model")
         here = mem.conversations.start(chat_id=session, model_id=model if isinstance(model, str) else None, resume=True)
-        _take_in(mem, here, given, session)
+        _store_transcript(mem, here, given, session)
     if event == "user-prompt":
         return _bearing(mem, str(given.get("prompt") or ""), here), ""
     found = mem.context("", profile=hook.profile, conversation=here.id if here else None)
@@ -120,7 +120,7 @@ def _keep(mem: Memory, given: Mapping[str, Any], session: str, *, end: bool) -> 
             if file is None or not _new(mem, file, session):
                 return  # already ended
         here = mem.conversations.start(chat_id=session, resume=True)
-    _take_in(mem, here, given, session)
+    _store_transcript(mem, here, given, session)
     if not end:
         return
     if next(here.events(), None) is None:
@@ -139,7 +139,7 @@ def _bearing(mem: Memory, prompt: str, here: Conversation | None) -> str:
     return "\n".join(["Remembered, and perhaps of use here:", *items]) if items else ""
 
 
-def _take_in(mem: Memory, here: Conversation, given: Mapping[str, Any], session: str) -> None:
+def _store_transcript(mem: Memory, here: Conversation, given: Mapping[str, Any], session: str) -> None:
     """Append the messages of the transcript that the conversations of this session do not have."""
     with locked_transcript(given.get("transcript_path")) as file:
         new = [] if file is None else _new(mem, file, session)

@@ -63,7 +63,7 @@ def mcp(
     """Serve MCP on stdin and stdout until stdin is closed. `recollect connect` configures clients to start it.
 
     With --workspace . the workspace is that of the project which the client names as its root, else of this folder. Due
-    background jobs run meanwhile.
+    background jobs run as well.
     """
     from recollect.cli.hook_server import handling_hooks
 

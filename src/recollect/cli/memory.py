@@ -110,7 +110,9 @@ def recall(
     ] = 0.0,
     min_confidence: Annotated[
         float,
-        typer.Option("--min-confidence", metavar="NUMBER", help="Nothing if an answer is less probable, from 0 to 1."),
+        typer.Option(
+            "--min-confidence", metavar="NUMBER", help="Return nothing if an answer is less probable, from 0 to 1."
+        ),
     ] = 0.0,
     explain: Annotated[bool, typer.Option("--explain", help="Show how each score is computed.")] = False,
     **narrowing: Any,

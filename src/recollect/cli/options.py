@@ -1,6 +1,6 @@
 """Arguments and options that several commands share: targets, texts, filters and the fields of a new note.
 
-Home, workspace, agent and JSON output may stand before or after the command; after it wins.
+Home, workspace, agent and JSON output may be given before or after the command; after it wins.
 """
 
 import inspect

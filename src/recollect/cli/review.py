@@ -29,7 +29,7 @@ def list_(
     everything: Annotated[bool, typer.Option("--all", help="Include resolved pairs.")] = False,
     limit: LimitOption = 100,
 ) -> None:
-    """List open pairs, found last first. `recollect jobs run review` looks for new ones."""
+    """List open pairs, most recently found first. `recollect jobs run review` looks for new ones."""
     _list(call, include_resolved=everything, limit=limit)
 
 

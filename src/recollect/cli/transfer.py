@@ -93,7 +93,7 @@ def import_(
     """Import an export of recollect, or data of another system. Importing it again adds nothing.
 
     An export names its agents. Other data goes to the given agent, unless it names agents itself. --watch is for
-    transcripts of coding agents, which grow: it reads on from where it stopped, also after a restart.
+    transcripts of coding agents, which grow: it resumes where it stopped, also after a restart.
     """
     if follow:
         _watch(call, path, format_, dry_run=dry_run)

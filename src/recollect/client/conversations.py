@@ -221,7 +221,7 @@ class RemoteConversations(RemoteObject):
     ) -> RemoteConversation:
         """Start a conversation; with `resume`, return the active one of that chat id if there is one."""
         if isinstance(participants, str):
-            raise Invalid(f"participants are a list of agents; write [{participants!r}]")
+            raise Invalid(f"participants must be a list of agents; write [{participants!r}]")
         given = {
             "channel": channel,
             "chat_id": chat_id,

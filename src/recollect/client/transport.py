@@ -103,7 +103,7 @@ class HttpTransport:
         given = {name: value for name, value in (query or {}).items() if value is not None}
         for name, value in given.items():
             if not isinstance(value, str | int | float):  # urlencode would send any other type as its str()
-                raise Invalid(f"{name} is text or a number, not {type(value).__name__}")
+                raise Invalid(f"{name} must be text or a number, not {type(value).__name__}")
         target = f"{self._base}{path}" + (f"?{urlencode(given, quote_via=quote)}" if given else "")
         status, raw = self._answered(verb, target, payload, head, max(self._timeout, SLOW if slow else 0))
         if status >= 400:

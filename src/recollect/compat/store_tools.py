@@ -51,14 +51,14 @@ def query(
     page.
     """
     if store not in MODES:
-        raise Invalid(f"{str(store)[:80]!r} is not a store; it is one of {', '.join(MODES)}")
+        raise Invalid(f"{str(store)[:80]!r} is not a store; use one of {', '.join(MODES)}")
     chosen = MODES[store][0] if mode is None else mode
     if chosen not in MODES[store]:
-        raise Invalid(f"the store {store!r} has no mode {str(chosen)[:80]!r}; it is one of {', '.join(MODES[store])}")
+        raise Invalid(f"the store {store!r} has no mode {str(chosen)[:80]!r}; use one of {', '.join(MODES[store])}")
     owner = memory.agent if target_agent is None else names.segment(target_agent, "an agent")
     if store == "working":
         if owner != memory.agent:
-            raise Denied("the working memory of another agent is never read; leave target_agent out")
+            raise Denied("the working memory of another agent is never read; omit target_agent")
         results = _working(memory, chosen, query, hash, conversation, limit)
     elif chosen == "session_detail":
         return _detail(memory, _given(session_id, "session_id", chosen), target_agent, owner, limit, after)
@@ -88,7 +88,7 @@ def upsert(
 ) -> dict[str, Any]:
     """Write knowledge: {"ok": True, "id": …, "created": …}. `insert` with an existing key updates it."""
     if op not in OPERATIONS:
-        raise Invalid(f"{str(op)[:80]!r} is not an operation; it is one of {', '.join(OPERATIONS)}")
+        raise Invalid(f"{str(op)[:80]!r} is not an operation; use one of {', '.join(OPERATIONS)}")
     if op == "delete":
         known = remember.knowledge(memory.get(_given(key, "key", op)))
         removed = memory.apply(Remove(known.id))
@@ -124,7 +124,7 @@ def _working(
     limit: int,
 ) -> list[dict[str, Any]]:
     if conversation is None:
-        raise Invalid("working memory is that of a conversation; say which with conversation=…")
+        raise Invalid("working memory belongs to a conversation; pass conversation=…")
     current = memory.conversations.get(conversation)
     if mode == "hash":
         return [_event(current.event(_given(hash or query, "hash", mode)), "working")]

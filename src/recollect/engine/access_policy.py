@@ -82,7 +82,7 @@ def of_another(reader: Store, target_agent: str, filters: Filters, *, call: str,
     if Scope.WORKSPACE not in filters.scopes:
         raise Denied(
             f"other agents may read only the workspace scope of {target_agent!r}: its knowledge and past "
-            "conversations; leave scopes out"
+            "conversations; omit scopes"
         )
     with reader.write() as work:
         work.tx.run("access.record", at=now, target_agent=target_agent, call=call, query=query)

@@ -27,7 +27,7 @@ def create_channel(shared: Store, workspace: str, name: object, description: obj
         if not any(channel.is_default for channel in history.channels(tx, workspace)):
             tx.run("history.channel_put", id=DEFAULT_CHANNEL, description="", is_default=1, created_at=now)
         if not tx.run("history.channel_put", id=name, description=description, is_default=0, created_at=now):
-            raise Conflict(f"there is a channel {name!r} already; choose another name, or use it as it is")
+            raise Conflict(f"channel {name!r} already exists; use it, or choose another name")
     return Channel(id=name, workspace=workspace, name=name, description=description, created_at=now)
 
 

@@ -109,7 +109,7 @@ def build(
     `shared` is the store that all agents of the workspace share.
     """
     if profile.budget < 0:
-        raise Invalid(f"a budget is 0 tokens or more, not {profile.budget}")
+        raise Invalid(f"the budget must be 0 tokens or more, not {profile.budget}")
     filters = Filters.checked(conversation=conversation, channel=channel, current_at=now, min_origin=profile.min_origin)
     request = Request(
         query=command,

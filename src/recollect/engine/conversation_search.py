@@ -137,9 +137,9 @@ def search(
     nothing is returned.
     """
     if unit not in UNITS:
-        raise Invalid(f"unit {unit!r} is not known; use one of {', '.join(UNITS)}")
+        raise Invalid(f"unknown unit {unit!r}; use one of {', '.join(UNITS)}")
     if limit > LIMIT:
-        raise Invalid(f"a search gives at most {LIMIT:,} hits, not {limit:,}; use a smaller limit")
+        raise Invalid(f"a search returns at most {LIMIT:,} hits, not {limit:,}; use a smaller limit")
     query = query[:QUERY_LENGTH]
     words = text.query_terms(query)
     if limit < 1 or not (words or vector is not None):

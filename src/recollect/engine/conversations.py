@@ -53,7 +53,7 @@ def start(
 ) -> ConversationInfo:
     """Start a conversation; with `resume`, return the open one of the chat instead, safely under concurrency."""
     if isinstance(participants, str) or not isinstance(participants, Iterable):
-        raise Invalid(f"participants are a list of agents, not {participants!r}")
+        raise Invalid(f"participants must be a list of agents, not {participants!r}")
     info = ConversationInfo(
         id=names.new_id(now),
         ref_code="",
@@ -258,5 +258,5 @@ def _answered(tx: Transaction, conversation: str, new: Sequence[Event]) -> None:
                     "model's output with its tool_calls first"
                 )
             if calls[key]:
-                raise Conflict(f"the tool call {event.tool_call_id!r} has its result already")
+                raise Conflict(f"the tool call {event.tool_call_id!r} already has its result")
             calls[key] = True

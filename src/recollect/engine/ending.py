@@ -72,7 +72,7 @@ def end(
     """
     info = conversations.find(store, conversation)
     if info.status is not Status.ACTIVE:
-        raise Conflict(f"the conversation {info.ref_code} has ended already; it is {info.status}")
+        raise Conflict(f"the conversation {info.ref_code} has already ended; it is {info.status}")
     with store.write() as work:
         Journal.advance(work.tx, 0, text.ANALYSIS_VERSION)  # blocks until concurrent appenders have committed
         if not _steps(work.tx.one("history.ending", id=info.id)):

@@ -131,7 +131,8 @@ class Entries:
         # The agent may reuse a name of `_shared`, so only an id identifies the shared entry.
         if is_id(target) and self._found(self.readable, target) is not None:
             return NotFound(
-                f"entry {target} belongs to {access_policy.SHARED!r}: every agent reads it, only that one changes it"
+                f"entry {target} belongs to {access_policy.SHARED!r}: every agent can read it, only that one can "
+                "change it"
             )
         return NotFound(f"nothing is remembered under {target!r}; `list` and `recall` show what there is")
 

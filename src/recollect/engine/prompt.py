@@ -118,6 +118,6 @@ def _skills(skills: Iterable[Mapping[str, Any]]) -> str:
     lines = []
     for skill in skills:
         if not isinstance(skill, Mapping):
-            raise Invalid(f"a skill is a mapping with name and description, not {type(skill).__name__}")
+            raise Invalid(f"a skill must be a mapping with name and description, not {type(skill).__name__}")
         lines.append(f"- {names.name(skill.get('name'), 'name of a skill')}: {skill.get('description', '')}")
     return "\n".join(["Skills:", *lines]) if lines else ""

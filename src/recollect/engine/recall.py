@@ -73,7 +73,7 @@ def _recall(
 ) -> dict[Share, list[tuple[Store, Hit]]]:
     """Return the hits of each share. A damaged index is rebuilt from the entries, at most once per store."""
     if max(limits.values(), default=0) > LIMIT:
-        raise Invalid(f"a recall gives at most {LIMIT:,} hits, not {max(limits.values()):,}; use a smaller limit")
+        raise Invalid(f"a recall returns at most {LIMIT:,} hits, not {max(limits.values()):,}; use a smaller limit")
     for _ in stores:
         try:
             return _recalled(stores, request, limits, looks)

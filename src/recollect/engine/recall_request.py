@@ -47,9 +47,9 @@ class Request:
     def checked(self) -> "Request":
         """Return the request with the values of a caller validated. Raises Invalid."""
         if self.mode not in MODES:
-            raise Invalid(f"unknown recall mode: {self.mode!r}; it is one of {', '.join(MODES)}")
+            raise Invalid(f"unknown recall mode: {self.mode!r}; use one of {', '.join(MODES)}")
         if self.fusion not in FUSIONS:
-            raise Invalid(f"unknown fusion: {self.fusion!r}; it is one of {', '.join(FUSIONS)}")
+            raise Invalid(f"unknown fusion: {self.fusion!r}; use one of {', '.join(FUSIONS)}")
         return replace(
             self,
             query=names.plain("query", self.query, lines=True),

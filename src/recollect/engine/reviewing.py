@@ -33,15 +33,17 @@ def open_entries(work: Work, pair_id: str) -> tuple[Entry, Entry]:
     """
     row = reviews.get(work.tx, pair_id)
     if row is None:
-        raise NotFound(f"there is no pair {pair_id!r} for review; an erased entry takes its pairs along")
+        raise NotFound(f"there is no pair {pair_id!r} for review; erasing an entry removes its pairs")
     _, older_id, newer_id, _, _, _, resolved_at, resolution = row
     if resolved_at is not None and resolution != Resolution.BOTH:  # keeping both has closed nothing
-        raise Conflict(f"the pair {pair_id} was resolved as {resolution!r} already; `restore` undoes that")
+        raise Conflict(f"the pair {pair_id} has already been resolved as {resolution!r}; `restore` undoes that")
     found = []
     for entry_id in (older_id, newer_id):
         entry = entries.get(work.tx, entry_id)
         if entry is None:
-            raise Conflict(f"entry {entry_id} of the pair was forgotten meanwhile, so there is nothing to resolve")
+            raise Conflict(
+                f"entry {entry_id} of the pair was forgotten in the meantime, and there is nothing to resolve"
+            )
         superseding.must_be_open(entry)
         found.append(entry)
     return found[0], found[1]

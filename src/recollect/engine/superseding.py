@@ -65,7 +65,7 @@ def supersede(work: Work, target: str, draft: Add, *, actor: str, now: int, why:
     if (draft.scope is Scope.ACCOUNT) is not (old.entry.scope is Scope.ACCOUNT):  # they may be in two databases
         raise Invalid(
             f"an entry of the scope {draft.scope} cannot supersede {old.entry.name or target!r}, which has the scope "
-            f"{old.entry.scope}; leave the scope out, or retract that one and remember this one by itself"
+            f"{old.entry.scope}; omit the scope, or retract that one and remember this one by itself"
         )
     since = draft.valid_from if isinstance(draft.valid_from, int) else now
     if old.entry.valid_from is not None and since <= old.entry.valid_from:

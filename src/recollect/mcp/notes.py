@@ -265,9 +265,9 @@ def memory_query(
     detail = "session_detail"
     for name, value, fits in (("hash", hash, "hash"), ("session_id", session_id, detail), ("after", after, detail)):
         if value is not None and mode != fits:
-            raise Invalid(f"`{name}` goes with the mode `{fits}`, not with {mode or 'none'}")
+            raise Invalid(f"`{name}` applies to the mode `{fits}`, not to {mode or 'none'}")
     if conversation is not None and store != "working":
-        raise Invalid(f"`conversation` goes with the store `working`, not with {store}")
+        raise Invalid(f"`conversation` applies to the store `working`, not to {store}")
     target_agent = request_context().reading(target_agent)
     if store == "working" and target_agent is None:
         here = request_context().conversation(conversation)

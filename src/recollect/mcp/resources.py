@@ -128,9 +128,7 @@ def add_resources(server: MCPServer[Any]) -> None:
 def add_prompts(server: MCPServer[Any]) -> None:
     """Register the two prompts for the start and the end of a session."""
 
-    @server.prompt(
-        title="Begin with what is remembered", description="What is known that bears on a task, and the task."
-    )
+    @server.prompt(title="Begin with what is remembered", description="What is known about a task, and the task.")
     @_reported
     def orient(command: Annotated[str, Field(description="What you want to do, in your own words.")]) -> str:
         known = request_context().memory.orient(command, conversation=request_context().current()).markdown.strip()

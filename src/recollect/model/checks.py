@@ -22,7 +22,7 @@ def member(kind: type[EnumMember], value: object, what: str) -> EnumMember:
         return kind(str(value))
     except ValueError:
         allowed = ", ".join(repr(str(item)) for item in kind)
-        raise Invalid(f"{str(value)[:80]!r} is not a {what}; it is one of {allowed}") from None
+        raise Invalid(f"{str(value)[:80]!r} is not a {what}; use one of {allowed}") from None
 
 
 def members(kind: type[EnumMember], values: object, what: str) -> tuple[EnumMember, ...]:

@@ -23,22 +23,24 @@ _OWN_FIELDS = ("speaker", "tool_calls", "internal")
 def checked_event(event: Event, conversation: str, now: int) -> Event:
     """Validate an event and return it with all fields normalised, an id and a timestamp; raise Invalid."""
     if not isinstance(event, Event):
-        raise Invalid(f"an event is an Event value, not {type(event).__name__}; write conv.user(…), or Event(…)")
+        raise Invalid(f"an event must be an Event value, not {type(event).__name__}; write conv.user(…), or Event(…)")
     kind, lane = member(EventType, event.type, "type of event"), member(Lane, event.lane, "lane")
     if kind is EventType.MARKER:
-        raise Invalid("a marker is left by compaction; call compact()")
+        raise Invalid("markers are written by compaction; call compact()")
     if kind is EventType.JOB and lane is not Lane.CORE:
-        raise Invalid("a CoreJobStart belongs to the lane 'core'")
+        raise Invalid("a CoreJobStart must be in the lane 'core'")
     content = names.plain("content", event.content, lines=True)
     if len(content) * 4 > EVENT_BYTES and len(content.encode()) > EVENT_BYTES:
-        raise Invalid(f"the content of an event has at most {EVENT_BYTES:,} bytes; store it elsewhere and say where")
+        raise Invalid(
+            f"the content of an event has at most {EVENT_BYTES:,} bytes; store it elsewhere and append a reference"
+        )
     calls = _calls(event.tool_calls) if event.tool_calls != () else ()
     if calls and kind is not EventType.MODEL:
-        raise Invalid("only the output of a model has tool_calls")
+        raise Invalid("only the output of a model can have tool_calls")
     if not content.strip() and not calls and kind is not EventType.TOOL:
         raise Invalid(f"the content of a {kind} is empty; there is nothing to append")
     if (event.tool_call_id is None) is (kind is EventType.TOOL):
-        raise Invalid("a tool's result, and nothing else, has the tool_call_id of the call that it answers")
+        raise Invalid("tool results, and only those, must have the tool_call_id of their call")
     return Event(
         type=kind,
         lane=lane,
@@ -72,7 +74,7 @@ def dialogue(messages: object) -> list[Event]:
 def event_of_message(message: object) -> Event | None:
     """Convert an OpenAI message (or one with `text`) to an event; None for a system message and for a blank one."""
     if not isinstance(message, Mapping):
-        raise Invalid(f"a message is a mapping with role and content, not {type(message).__name__}")
+        raise Invalid(f"a message must be a mapping with role and content, not {type(message).__name__}")
     role, content = message.get("role"), _text(message.get("content", message.get("text")))
     at = next((message[name] for name in TIME_FIELDS if message.get(name) is not None), None)
     more: dict[str, Any] = {"content": content, "internal": bool(message.get("internal")), "created_at": at}
@@ -87,7 +89,7 @@ def event_of_message(message: object) -> Event | None:
             return Event(type=EventType.MODEL, tool_calls=message.get("tool_calls") or (), **more)
         case "tool":
             return Event(type=EventType.TOOL, tool_call_id=message.get("tool_call_id"), **more)
-    raise Invalid(f"{str(role)[:80]!r} is not a role; it is one of user, assistant, tool, system")
+    raise Invalid(f"{str(role)[:80]!r} is not a role; use one of user, assistant, tool, system")
 
 
 def _text(content: object) -> str:
@@ -97,7 +99,7 @@ def _text(content: object) -> str:
     if isinstance(content, Iterable):
         parts = [part.get("text", "") if isinstance(part, Mapping) else part for part in content]
         return "\n".join(part for part in parts if isinstance(part, str) and part)
-    raise Invalid(f"the content of a message is text or a list of parts, not {type(content).__name__}")
+    raise Invalid(f"the content of a message must be text or a list of parts, not {type(content).__name__}")
 
 
 def _calls(value: object) -> tuple[dict[str, Any], ...]:
@@ -110,11 +112,11 @@ def _calls(value: object) -> tuple[dict[str, Any], ...]:
 def _call(call: object) -> dict[str, Any]:
     """Normalise a tool call to the OpenAI message format; the flat form {id, name, arguments} is accepted, too."""
     if not isinstance(call, Mapping):
-        raise Invalid(f"a tool call is a mapping with id and function, not {type(call).__name__}")
+        raise Invalid(f"a tool call must be a mapping with id and function, not {type(call).__name__}")
     identity = names.name(call.get("id"), "id of a tool call")
     function = call.get("function", {key: call[key] for key in ("name", "arguments") if key in call})
     if not isinstance(function, Mapping):
-        raise Invalid("the function of a tool call is a mapping with name and arguments")
+        raise Invalid("the function of a tool call must be a mapping with name and arguments")
     arguments = function.get("arguments", "{}")
     if not isinstance(arguments, str):
         arguments = _json(arguments, "arguments of a tool call")
@@ -125,13 +127,13 @@ def _call(call: object) -> dict[str, Any]:
 
 def _listed(value: object, what: str) -> Sequence[object]:
     if isinstance(value, str) or not isinstance(value, Iterable):
-        raise Invalid(f"{what} are a list, not {type(value).__name__}")
+        raise Invalid(f"{what} must be a list, not {type(value).__name__}")
     return list(value)
 
 
 def _payload(value: object) -> Mapping[str, Any]:
     if not isinstance(value, Mapping):
-        raise Invalid(f"the payload of an event is a mapping, not {type(value).__name__}")
+        raise Invalid(f"the payload of an event must be a mapping, not {type(value).__name__}")
     taken = [name for name in _OWN_FIELDS if name in value]
     if taken:
         raise Invalid(f"the payload of an event cannot hold {taken[0]!r}; an event has a field of that name")

@@ -134,7 +134,7 @@ class EventNumber:
     def check(self, value: object, what: str) -> int:
         """Return the number unchanged."""
         if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= EVENTS:
-            raise Invalid(f"the number of an event is 1 or more, and less than 2 to the 63rd; not {value!r}")
+            raise Invalid(f"the number of an event must be 1 or more, and less than 2 to the 63rd; not {value!r}")
         return value
 
 

@@ -93,7 +93,7 @@ class Filters:
 
 def _choice(value: object, what: str) -> bool:
     if not isinstance(value, bool):
-        raise Invalid(f"{what} is True or False, not {value!r}")
+        raise Invalid(f"{what} must be True or False, not {value!r}")
     return value
 
 
@@ -106,5 +106,5 @@ def _categories(value: Category | str | Iterable[Category | str] | None) -> tupl
         return () if value is None else (member(Category, value, "category"),)
     found = members(Category, value, "category")
     if not found:
-        raise Invalid("the list of categories is empty, so nothing could be found; leave category out for all entries")
+        raise Invalid("the list of categories is empty, so nothing could be found; omit category for all entries")
     return found

@@ -104,7 +104,7 @@ class ListPage:
         """Return the page with every value validated. Raises Invalid."""
         order = checks.member(Sort, sort, "sort")
         if not isinstance(descending, bool | None):
-            raise Invalid(f"descending is True or False, not {descending!r}")
+            raise Invalid(f"descending must be True or False, not {descending!r}")
         down = order is not Sort.NAME if descending is None else descending
         place = None
         if isinstance(after, Entry):

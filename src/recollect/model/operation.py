@@ -164,7 +164,7 @@ def _checked_add(add: Add) -> Add:
     if add.scope is Scope.CHANNEL and add.channel is None:
         raise Invalid("an entry of scope 'channel' needs the channel it belongs to")
     if add.scope is Scope.CONVERSATION and add.lifetime not in (None, Lifetime.CONVERSATION):
-        raise Invalid("an entry of scope 'conversation' lives as long as its conversation; leave lifetime out")
+        raise Invalid("an entry of scope 'conversation' lives as long as its conversation; omit lifetime")
     must_be_in_order(add.valid_from, add.valid_until)
     return add
 

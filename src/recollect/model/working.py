@@ -77,7 +77,7 @@ class Delta:
 
     def __post_init__(self) -> None:
         if self.mode not in MODES:
-            raise Invalid(f"the mode of a delta is {str(self.mode)[:80]!r}; it is one of {', '.join(MODES)}")
+            raise Invalid(f"the mode of a delta is {str(self.mode)[:80]!r}; use one of {', '.join(MODES)}")
         if self.summary_update is not None:
             _text("summary_update", self.summary_update, SUMMARY_LENGTH)
         for reference in _few("add_references", self.add_references, 2 * REFERENCES):
@@ -214,7 +214,7 @@ def _few(what: str, values: Sequence[Any], most: int) -> Sequence[Any]:
 def _fields(what: str, value: object, known: Sequence[str]) -> Mapping[str, Any]:
     """Return the fields of a JSON object; raise Invalid for an unknown field, whose content would be lost."""
     if not isinstance(value, Mapping):
-        raise Invalid(f"a {what} is a JSON object, not {type(value).__name__}")
+        raise Invalid(f"a {what} must be a JSON object, not {type(value).__name__}")
     unknown = sorted(str(field)[:80] for field in value if field not in known)
     if unknown:
         raise Invalid(f"a {what} has no field {unknown[0]!r}; its fields are {', '.join(known)}")

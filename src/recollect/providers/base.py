@@ -160,10 +160,10 @@ def complete(
             f"the model {model.name!r} failed with {type(answer).__name__}: {str(answer)[:SHOWN]}"
         ) from answer
     if not isinstance(answer, str) or not answer.strip():
-        raise Unavailable(f"the model {model.name!r} answered nothing; try again, or use another model")
+        raise Unavailable(f"the model {model.name!r} returned nothing; try again, or use another model")
     if len(answer) > ANSWER_LENGTH:
         raise Unavailable(
-            f"the model {model.name!r} answered {len(answer):,} characters; at most {ANSWER_LENGTH:,} are taken"
+            f"the model {model.name!r} returned {len(answer):,} characters; at most {ANSWER_LENGTH:,} are accepted"
         )
     return answer
 
@@ -186,7 +186,7 @@ def json_object(answer: str) -> dict[str, object]:
         else:
             return found
     raise Unavailable(
-        f"the model did not answer with a JSON object but with {answer[:SHOWN]!r}; try again, or use another model"
+        f"the model returned {answer[:SHOWN]!r} instead of a JSON object; try again, or use another model"
     )
 
 

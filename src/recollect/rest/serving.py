@@ -141,7 +141,7 @@ class HttpConnection(HttpToolsProtocol):
         self._in_head, self._arrived = False, 0
         hosts = sum(name == b"host" for name, _ in self.headers)
         if hosts > 1 or (hosts == 0 and self.parser.get_http_version() == "1.1"):
-            raise ValueError("a request names exactly one host")
+            raise ValueError("a request must name exactly one host")
         super().on_headers_complete()
 
     def on_body(self, body: bytes) -> None:

@@ -126,14 +126,14 @@ async def import_(
             async for block in request.stream():
                 await run_in_threadpool(file.write, block)
 
-        def take_in() -> Imported:
+        def run_import() -> Imported:
             return caller.home.import_(
                 path, agent=caller.agent, workspace=caller.workspace, format=format, dry_run=dry_run
             )
 
         called = name or "the body"
         try:
-            done = await run_in_threadpool(take_in)
+            done = await run_in_threadpool(run_import)
         except RecollectError as error:
             raise type(error)(str(error).replace(str(path), called)) from error.__cause__
     remarks = tuple(remark.replace(path.name, called) for remark in done.remarks)

@@ -372,7 +372,7 @@ class Index(Segmented):
         first, last = counters.flushed + 1, counters.documents
         if last - first >= SPAN:
             raise Corrupt(
-                f"the index is said to have {last - first + 1} documents in its tail, which never holds so many; "
+                f"the index records {last - first + 1} documents in its tail, which never has so many; "
                 "run `recollect check --repair`"
             )
         removed = set(self._removed(tx, first, last))

@@ -580,7 +580,9 @@ def _must_go_on(tx: Transaction, seq: int) -> None:
     """Raise Corrupt if the next event is missing or over SPAN away: the segments between would be empty."""
     rows = tx.all("history.journal_after", after=seq, limit=1)
     if not rows or rows[0][0] - seq > index.SPAN:
-        raise Corrupt(f"the journal ends with event {seq}, not where it is said to; run `recollect check --repair`")
+        raise Corrupt(
+            f"the journal ends with event {seq}, which is not its recorded end; run `recollect check --repair`"
+        )
 
 
 def _must_be_there(tx: Transaction, event: int) -> None:
@@ -588,7 +590,7 @@ def _must_be_there(tx: Transaction, event: int) -> None:
     last = history.last_event(tx)
     if event > last:
         raise Corrupt(
-            f"the journal is said to have {event} events, but it ends with {last}; run `recollect check --repair`"
+            f"the journal should have {event} events, but it ends with {last}; run `recollect check --repair`"
         )
 
 

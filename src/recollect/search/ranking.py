@@ -169,7 +169,7 @@ def _parts(
 ) -> tuple[dict[int, float], dict[int, float]]:
     """Return the contributions of words and of vectors to each document's score."""
     if fusion not in FUSIONS:
-        raise Invalid(f"fusion {fusion!r} is not known; use one of {', '.join(FUSIONS)}")
+        raise Invalid(f"unknown fusion {fusion!r}; use one of {', '.join(FUSIONS)}")
     if fusion == "rrf":
         weight = 1.0
         by_words, by_vectors = _reciprocal(lexical, 1.0, K), _reciprocal(vector, 1.0, K)

@@ -420,14 +420,14 @@ def _matrix(tx: Transaction, raws: Sequence[object], dimension: int) -> Floats:
     """Decode vectors from the database into a matrix, one row each."""
     joined = b"".join(tx.vector_bytes(raw) for raw in raws)
     if len(joined) != 4 * len(raws) * dimension:
-        raise Corrupt(f"there is a vector of other than {dimension} numbers; run `recollect check --repair`")
+        raise Corrupt(f"a stored vector does not have {dimension} numbers; run `recollect check --repair`")
     return np.frombuffer(joined, "<f4").reshape(len(raws), dimension)
 
 
 def _by_cosine(docs: Sequence[int], matrix: Floats, query: Floats, limit: int) -> list[tuple[int, float]]:
     """Return the nearest documents as (document, cosine), best first, newest first where they tie."""
     if not np.isfinite(matrix).all():
-        raise Corrupt("there is a vector of something else than numbers; run `recollect check --repair`")
+        raise Corrupt("a stored vector does not consist of numbers; run `recollect check --repair`")
     cosines = np.vecdot(matrix, query).astype(np.float64).round(DIGITS).tolist()
     return sorted(zip(docs, cosines, strict=True), key=lambda hit: (-hit[1], -hit[0]))[:limit]
 

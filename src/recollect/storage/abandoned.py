@@ -18,4 +18,4 @@ def abandon(thread: threading.Thread) -> None:
 def refuse_abandoned() -> None:
     """Raise Unavailable if the current thread was given up."""
     if _threads and threading.current_thread() in _threads:
-        raise Unavailable("the memory was closed before this work was done; nothing of it was stored")
+        raise Unavailable("the memory was closed before this work was done; none of it was stored")

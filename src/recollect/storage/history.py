@@ -157,7 +157,7 @@ def info(row: Row) -> ConversationInfo:
     try:
         people = json.loads(participants)
         if not isinstance(people, list):
-            raise ValueError("its participants are no list")
+            raise ValueError("its participants are not a list")
         return ConversationInfo(
             id=identity,
             ref_code=ref_code,

@@ -121,7 +121,7 @@ def export(
 ) -> Exported:
     """Write everything to a new file, compressed if its name ends in .gz. Each agent is a consistent snapshot."""
     if path.exists():
-        raise Conflict(f"{path} exists already; choose a new path for the export, or remove it first")
+        raise Conflict(f"{path} already exists; choose a new path for the export, or remove it first")
     header = {
         "format": "recollect",
         "version": VERSION,
@@ -220,7 +220,7 @@ def _new_file(path: Path) -> Iterator[IO[bytes]]:
             raw.flush()
             os.fsync(raw.fileno())
         if not publish(aside, path):
-            raise Conflict(f"{path} was created by another process meanwhile; choose a new path for the export")
+            raise Conflict(f"{path} was created by another process in the meantime; choose a new path for the export")
 
 
 @contextmanager
@@ -228,7 +228,7 @@ def file_errors(path: Path) -> Iterator[None]:
     """Translate file system, decompression and encoding errors to RecollectError subclasses."""
     try:
         if b"\0" in os.fsencode(path) or not str(path).encode():
-            raise ConfigError(f"{str(path)!r} holds a NUL byte and is no path; choose another")
+            raise ConfigError(f"{str(path)!r} contains a NUL byte and is not a path; choose another")
     except UnicodeError:
         raise ConfigError(f"{str(path)!r} is not valid Unicode; choose another path") from None
     try:
@@ -236,14 +236,14 @@ def file_errors(path: Path) -> Iterator[None]:
     except RecollectError:
         raise
     except FileNotFoundError as error:
-        raise ConfigError(f"there is no file {error.filename or path}; give the path of one that is there") from error
+        raise ConfigError(f"there is no file {error.filename or path}; pass the path of an existing file") from error
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise Invalid(f"{path} is damaged or cut off ({error}); nothing was changed. Get a whole copy") from error
+        raise Invalid(f"{path} is damaged or cut off ({error}); nothing was changed. Get a complete copy") from error
     except UnicodeError as error:
         raise Invalid(f"{path} is not UTF-8 text; nothing was changed. Give it in UTF-8") from error
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
-            raise Unavailable(f"there is no room left for {path}; free some space and try again") from error
+            raise Unavailable(f"no space left for {path}; free some and try again") from error
         raise ConfigError(f"cannot use {path}: {error.strerror or error}; choose another path") from error
 
 
@@ -333,7 +333,7 @@ def verified(path: Path, progress: Callable[[int], None]) -> list[ArchiveSection
             if not line:
                 break
             if manifest is not None:
-                raise Invalid(f"line {number} of {path} stands after the end; nothing was changed. Get a whole copy")
+                raise Invalid(f"line {number} of {path} follows the end; nothing was changed. Get a complete copy")
             value = _parsed(path, number, line)
             match value:
                 case {"manifest": listed}:
@@ -343,7 +343,7 @@ def verified(path: Path, progress: Callable[[int], None]) -> list[ArchiveSection
                 case [str() as table, dict() as row] if reading.sections:
                     reading.row(number, table, row, line)
                 case _:
-                    raise Invalid(f"line {number} of {path} is no row of an export; nothing was changed")
+                    raise Invalid(f"line {number} of {path} is not a row of an export; nothing was changed")
             if number % 1_000 == 0:
                 progress(file.tell())
     if manifest is None:
@@ -396,7 +396,7 @@ class _Verification:
 def _schema_of(path: Path, line: bytes) -> int:
     """Return the schema number from the header; raise if this version of recollect cannot read the file."""
     if not is_archive(line):
-        raise Invalid(f"{path} is not an export of recollect: its first line is no header. Nothing was changed")
+        raise Invalid(f"{path} is not an export of recollect: its first line is not a header. Nothing was changed")
     header = json.loads(line)
     version, schema, newest = header.get("version"), header.get("schema"), migrations()[-1].number
     if not isinstance(version, int) or not isinstance(schema, int):
@@ -412,9 +412,11 @@ def _schema_of(path: Path, line: bytes) -> int:
 def _read_line(path: Path, file: IO[bytes]) -> bytes:
     line = file.readline(LONGEST_LINE)
     if len(line) == LONGEST_LINE:
-        raise Invalid(f"{path} has a line of more than {LONGEST_LINE:,} bytes; it is no export. Nothing was changed")
+        raise Invalid(
+            f"{path} has a line of more than {LONGEST_LINE:,} bytes; it is not an export. Nothing was changed"
+        )
     if line and not line.endswith(b"\n"):
-        raise Invalid(f"{path} is cut off in the middle of a line, or is no export; nothing was changed")
+        raise Invalid(f"{path} is cut off in the middle of a line, or is not an export; nothing was changed")
     return line
 
 
@@ -422,14 +424,14 @@ def _parsed(path: Path, number: int, line: bytes) -> object:
     try:
         return json.loads(line)
     except (ValueError, RecursionError):
-        raise Invalid(f"line {number} of {path} is not JSON; nothing was changed. Get a whole copy") from None
+        raise Invalid(f"line {number} of {path} is not JSON; nothing was changed. Get a complete copy") from None
 
 
 def _check_row(path: Path, number: int, table: str, row: dict[str, Any]) -> None:
     """Raise Invalid unless the row fits a known table that is not derived."""
     known = _schema().get(table)
     if known is None or table in DERIVED:
-        raise Invalid(f"line {number} of {path} is of a table {table[:40]!r}, which is not known; nothing was changed")
+        raise Invalid(f"line {number} of {path} names the unknown table {table[:40]!r}; nothing was changed")
     for name, value in row.items():
         kind, required = known.get(name, ("", False))
         fits = not required if value is None else isinstance(value, _TYPES.get(kind, ()))

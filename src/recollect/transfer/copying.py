@@ -26,7 +26,8 @@ def copy_folder(source: Path, target: Path) -> None:
             _copy_folder(source, Path("."), target, repository=False)
         except PermissionError as error:
             raise ConfigError(
-                f"cannot copy {error.filename!r}: {error.strerror}; let this user read it, or take it out of the folder"
+                f"cannot copy {error.filename!r}: {error.strerror}; make it readable for this user, or remove it from "
+                "the folder"
             ) from error
 
 

@@ -213,7 +213,7 @@ def import_(
     with each workspace (None: the account) and agent that was written to.
     """
     if not path.exists():
-        raise ConfigError(f"there is no file {path}; give the path of one that is there")
+        raise ConfigError(f"there is no file {path}; pass the path of an existing file")
     with file_errors(path), unpacked(path) as (root, left_out):
         try:
             kind = recognise(root) if format is None else member(Format, format, "format")

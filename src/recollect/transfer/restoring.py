@@ -89,7 +89,7 @@ def import_(
         else:
             if _stamp(path) == whole:
                 return
-        raise Invalid(f"{path} was changed while it was imported; import it again when it is whole")
+        raise Invalid(f"{path} was changed while it was imported; import it again when it is complete")
 
     with opened(path) as file:
         for number, (section, database) in enumerate(zip(sections, databases, strict=True), 1):
@@ -152,7 +152,7 @@ def move(source: HomeDatabases, target: HomeDatabases, *, progress: Progress = q
     for number, (where, database, agent, tables) in enumerate(left, 1):
         made = _restore(Store(database, agent), where, tables)
         if made is None:
-            raise Conflict(f"another process wrote {where} to the target meanwhile; pass an empty one")
+            raise Conflict(f"another process wrote {where} to the target in the meantime; pass an empty one")
         parts += [made] if made.added else []
         progress(where, number, len(left))
     return Imported(format=Format.RECOLLECT, path="", parts=tuple(parts))

@@ -119,11 +119,11 @@ def _extract(extraction: _Extraction, file: IO[bytes], folder: Path, depth: int)
             for info in archive.infolist():
                 extraction.entries += 1
                 if extraction.entries > FILES:
-                    raise Invalid(f"{extraction.path} holds more than {FILES:,} files; nothing was imported")
+                    raise Invalid(f"{extraction.path} contains more than {FILES:,} files; nothing was imported")
                 if not info.is_dir():
                     _entry(extraction, archive, info, folder, depth)
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, UnicodeError) as error:
-        raise Invalid(f"{extraction.path} is damaged ({error}); nothing was imported. Get a whole copy") from error
+        raise Invalid(f"{extraction.path} is damaged ({error}); nothing was imported. Get a complete copy") from error
 
 
 def _entry(extraction: _Extraction, archive: zipfile.ZipFile, info: zipfile.ZipInfo, folder: Path, depth: int) -> None:

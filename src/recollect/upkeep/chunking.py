@@ -24,7 +24,7 @@ def chunk(job_run: JobRun, store: Store) -> None:
     before = _LAST_ID
     while job_run.figures["chunks"] < MOST and (batch := _unchunked(job_run, store, before)):
         for conversation in batch:
-            while job_run.figures["chunks"] < MOST and _go_on(job_run, store, conversation):
+            while job_run.figures["chunks"] < MOST and _store_next(job_run, store, conversation):
                 pass
         before = batch[-1]
     if job_run.figures["chunks"] and not job_run.dry_run:
@@ -37,7 +37,7 @@ def _unchunked(job_run: JobRun, store: Store, before: str) -> list[str]:
         return [row[0] for row in tx.all("history.unchunked", before=before, recent=RECENT, limit=BATCH)]
 
 
-def _go_on(job_run: JobRun, store: Store, conversation: str) -> bool:
+def _store_next(job_run: JobRun, store: Store, conversation: str) -> bool:
     """Store the next chunks of a conversation; return whether there may be more."""
     with job_run.read(store) as tx:
         info = history.conversation(tx, conversation)

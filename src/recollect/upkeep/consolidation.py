@@ -201,16 +201,16 @@ def _merge(job_run: JobRun, store: Store, pool: _Pool) -> None:
             batch.append((survivor, part))
             size += len(part)
             if size >= STEP:
-                _take_over(job_run, store, pool, batch)
+                _apply_merges(job_run, store, pool, batch)
                 batch, size = [], 0
-    _take_over(job_run, store, pool, batch)
+    _apply_merges(job_run, store, pool, batch)
     judged = _judge(job_run, store, [pool.ids[survivor] for survivor in survivors])
     for survivor in survivors:
         if pool.ids[survivor] in judged:
             pool.left[survivor] = 1
 
 
-def _take_over(job_run: JobRun, store: Store, pool: _Pool, batch: Sequence[tuple[int, Sequence[int]]]) -> None:
+def _apply_merges(job_run: JobRun, store: Store, pool: _Pool, batch: Sequence[tuple[int, Sequence[int]]]) -> None:
     """Merge notes as planned, skipping those that were changed since."""
     if not batch:
         return
@@ -256,12 +256,12 @@ def _plan(job_run: JobRun, store: Store, pool: _Pool) -> Iterator[tuple[int, lis
         compared = [numbers for numbers in alike.values() if len(numbers) > 1]
         vectors = _vectors(job_run, store, pool, [number for numbers in compared for number in numbers])
         for numbers in compared:
-            for survivor, others in _taken(job_run, pool, numbers, vectors).items():
+            for survivor, others in _absorbed(job_run, pool, numbers, vectors).items():
                 if others:
                     yield survivor, others
 
 
-def _taken(
+def _absorbed(
     job_run: JobRun, pool: _Pool, ranked: Sequence[int], vectors: "Mapping[int, Vectors]"
 ) -> dict[int, list[int]]:
     """Map each survivor, in rank order, to the notes that it absorbs.

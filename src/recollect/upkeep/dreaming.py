@@ -91,12 +91,12 @@ def dream(job_run: JobRun, store: Store) -> None:
     with job_run.read(store) as tx:
         light = tx.all("dreaming.light", limit=CANDIDATES)
     skipped = sum(promoted for *_, promoted in light)
-    promoted = _promote(job_run, store, _deep(job_run, store, light), "pending" if folder else "done")
+    promoted = _promote(job_run, store, _to_promote(job_run, store, light), "pending" if folder else "done")
     for figure, number in (("candidates", len(light)), ("promoted", promoted), ("skipped", skipped)):
         job_run.count(figure, number)
     if folder is None or job_run.dry_run:
         return
-    _remember(job_run, store, folder, leaving)
+    _write_lines(job_run, store, folder, leaving)
     _keep_diary(job_run, folder, f"{store.agent}/{DIARY}", len(light), promoted, skipped)
     job_run.record(store.agent, dream_subject(promoted))
 
@@ -119,12 +119,12 @@ def _reconcile(job_run: JobRun, store: Store, marked: Collection[str]) -> set[st
         with job_run.step(store) as step:
             step.tx.run("dreaming.set_state", ids=back, state="undone")
             for entry in (item.entry for item in entries.stored(step.tx, found).values()):
-                _enter(step.tx, entry.id, job_run.now, "done")
+                _add_to_ledger(step.tx, entry.id, job_run.now, "done")
                 step.change(entry, f"{MEMORY} says that it was promoted", lifetime=Lifetime.LONG_TERM)
     return leaving
 
 
-def _deep(job_run: JobRun, store: Store, light: Sequence[Row]) -> list[tuple[float, Candidate]]:
+def _to_promote(job_run: JobRun, store: Store, light: Sequence[Row]) -> list[tuple[float, Candidate]]:
     """Return the candidates to promote with their scores, best first."""
     settings = job_run.settings.dream
     rows = {row[0]: row for row in light if not row[4] and row[1] >= settings.min_recall_count}
@@ -161,7 +161,7 @@ def _promote(job_run: JobRun, store: Store, chosen: Sequence[tuple[float, Candid
         for score, one in chosen:
             if one.entry_id not in living:  # forgotten since light sleep
                 continue
-            if not _enter(step.tx, one.entry_id, job_run.now, state, score=score, hits=one.hits, days=one.days):
+            if not _add_to_ledger(step.tx, one.entry_id, job_run.now, state, score=score, hits=one.hits, days=one.days):
                 continue
             entry = living[one.entry_id].entry
             reason = (
@@ -176,7 +176,7 @@ def _promote(job_run: JobRun, store: Store, chosen: Sequence[tuple[float, Candid
     return promoted
 
 
-def _enter(
+def _add_to_ledger(
     tx: Transaction, entry_id: str, now: int, state: str, *, score: float = 0.0, hits: int = 0, days: int = 0
 ) -> bool:
     """Insert a ledger row; return False if the entry has one."""
@@ -187,7 +187,7 @@ def _enter(
 # Files
 
 
-def _remember(job_run: JobRun, store: Store, folder: Path, leaving: Collection[str]) -> None:
+def _write_lines(job_run: JobRun, store: Store, folder: Path, leaving: Collection[str]) -> None:
     """Write the lines of all pending rows, including those of an interrupted sweep, and set the rows to done."""
     with job_run.read(store) as tx:
         if not leaving and not tx.all("dreaming.pending"):

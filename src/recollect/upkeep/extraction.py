@@ -139,7 +139,7 @@ def _found(tx: Transaction, row: Row, job_run: JobRun) -> _Insights:
     handoff = None
     if long and said:
         last = said[-HANDOFF_MESSAGES:]
-        previews = [f"- {_led(event)}{excerpt(event.content, HANDOFF_LENGTH)}" for event in last]
+        previews = [f"- {_speaker(event)}{excerpt(event.content, HANDOFF_LENGTH)}" for event in last]
         content = "\n".join([f"Session compacted ({len(old)} msgs removed):", *previews])
         handoff = replace(_note(info, content, Category.HANDOFFS, HANDOFF, at), **made_from_events(last))
     return _Insights(
@@ -210,7 +210,7 @@ def _note(info: ConversationInfo, content: str, category: Category, tag: str, at
     )
 
 
-def _led(event: Event) -> str:
+def _speaker(event: Event) -> str:
     """Return the name of the speaker before what was said."""
     return f"{event.speaker}: " if event.speaker else ""
 

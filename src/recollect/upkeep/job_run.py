@@ -165,7 +165,7 @@ class Step:
         `entry`."""
         current = entries.get(self.tx, entry.id)
         if current is None:
-            raise NotFound(f"the entry {entry.id} was removed meanwhile; nothing of it was changed")
+            raise NotFound(f"the entry {entry.id} was removed in the meantime; nothing was changed")
         entry = current
         after = {name: value for name, value in fields.items() if value != getattr(entry, name)}
         if not after:

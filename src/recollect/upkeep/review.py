@@ -164,7 +164,7 @@ class _Comparison:
         written = self._notes(ids)
         partners = {note.id: note for note in self._notes({other for pair in known for other in pair})}
         self._rarity.tidy()
-        queries = {note.id: _telling_words(note.statement[:QUERY_LENGTH]) for note in written}
+        queries = {note.id: _search_words(note.statement[:QUERY_LENGTH]) for note in written}
         self._rarity.learn(self._tx, self._counters, chain.from_iterable(queries.values()))
         near: dict[frozenset[str], tuple[_Note, _Note]] = {}
         for note in written:
@@ -212,7 +212,7 @@ class _Comparison:
             depth *= 4
 
 
-def _telling_words(statement: str) -> list[Sequence[str]]:
+def _search_words(statement: str) -> list[Sequence[str]]:
     """Return the words to search neighbours by, without those that say little: in a store of another language they are
     rare. If there are no others, return all.
     """

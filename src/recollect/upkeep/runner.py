@@ -122,7 +122,7 @@ class Jobs:
             ran = self._claimed(chosen, place, replace(result, workspace=place.name), asked=True)
             if ran is not None:
                 done.append(ran)
-        return _together(result, done, self._clock.now())
+        return _combined(result, done, self._clock.now())
 
     def run_due(self, *, progress: Callable[[str], None] = lambda what: None) -> list[Run]:
         """Run all due jobs in this thread, except those that another process has claimed."""
@@ -170,7 +170,7 @@ class Jobs:
             for row in rows:
                 run = replace(_run(row), workspace=place.name)
                 found.setdefault(run.id, []).append(replace(run, changes=tuple(self._changes(place, run.id))))
-        merged = [_together(parts[0], parts, parts[0].finished_at) for parts in found.values()]
+        merged = [_combined(parts[0], parts, parts[0].finished_at) for parts in found.values()]
         return sorted(merged, key=lambda run: (run.started_at, run.id), reverse=True)[:limit]
 
     def undo(self, run: str) -> Run:
@@ -195,7 +195,7 @@ class Jobs:
         # An interrupted undo may be complete in one workspace and not in another.
         parts = [(place, part) for place, part in parts if part.undone_at is None]
         if not parts:
-            raise Conflict(f"the run {run} was undone already")
+            raise Conflict(f"the run {run} has already been undone")
         undone: list[Change] = []
         gone = 0
         for place, part in parts:
@@ -256,7 +256,7 @@ class Jobs:
                     result = Run(id=names.new_id(started), job=one.name, started_at=started, workspace=place.name)
                     done = self._claimed(one, place, result, asked=False)
                     if done is not None:
-                        ran.append(_together(result, [done], self._clock.now()))
+                        ran.append(_combined(result, [done], self._clock.now()))
             except RecollectError as error:  # an unusable workspace must not block the others
                 trouble = trouble or error
         if trouble is not None:
@@ -496,7 +496,7 @@ def _interval(settings: Settings, name: str) -> int:
     return int(getattr(settings.upkeep, name) * 1_000)
 
 
-def _together(run: Run, parts: Sequence[Run], finished_at: int | None) -> Run:
+def _combined(run: Run, parts: Sequence[Run], finished_at: int | None) -> Run:
     """Merge the parts of a run over several workspaces into one."""
     figures: dict[str, int] = {}
     for part in parts:

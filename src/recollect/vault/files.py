@@ -162,7 +162,7 @@ def publish_files(root: Path, staged: Sequence[StagedFile]) -> None:
 
     Raises Edited if a file does not have the expected bytes. Those before it then have their new versions.
     """
-    _together(lambda one: _sync_file(root, one.path), staged)
+    _in_parallel(lambda one: _sync_file(root, one.path), staged)
     for one in staged:
         with _folder_of(root, one.name) as folder:
             if folder.read(folder.last, FILE_BYTES) != one.expected:
@@ -177,7 +177,7 @@ def discard_files(root: Path, staged: Iterable[StagedFile]) -> None:
             os.unlink(folder.path(one.temporary), dir_fd=folder.fd)
 
 
-def _together(action: Callable[[_Item], None], items: Sequence[_Item]) -> None:
+def _in_parallel(action: Callable[[_Item], None], items: Sequence[_Item]) -> None:
     """Run an action that waits for the disk on all items at once: a file system writes many files in one go."""
     if len(items) < 2:
         for item in items:
@@ -232,7 +232,7 @@ def markdown_files(root: Path, name: str) -> tuple[dict[str, str], dict[str, str
 
 def sync_folders(root: Path, names: Iterable[str]) -> None:
     """Make the names of files durable that were created, moved or removed."""
-    _together(lambda name: _sync_folder(root, name), sorted({str(PurePosixPath(name).parent) for name in names}))
+    _in_parallel(lambda name: _sync_folder(root, name), sorted({str(PurePosixPath(name).parent) for name in names}))
 
 
 def _sync_folder(root: Path, name: str) -> None:

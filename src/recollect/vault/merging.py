@@ -64,7 +64,7 @@ class Merge:
         self.newline, self.blocks = file.newline, {block.number: block for block in file.blocks}
         self.marks = self.state.marks if raw is not None else {}
         self.members = self._members()
-        if raw is not None and (doubt := self._doubt(file, raw)):
+        if raw is not None and (doubt := self._truncation(file, raw)):
             self._save(vault_id, self.state.stat, self.state.marks, doubt)
             return self._report(read=True, problem="it looks cut off; if it stays so, the next sync believes it")
         if file.unread:
@@ -78,7 +78,7 @@ class Merge:
             except UnicodeEncodeError as error:
                 raise LeftAlone(f"it cannot be written as UTF-8: {error}") from None
         self.settled = known_stat
-        self._save(vault_id, known_stat, self._marked(final), "")
+        self._save(vault_id, known_stat, self._fingerprints(final), "")
         return self._report(read=raw is not None, written=final.text != text)
 
     def _report(self, *, read: bool, written: bool = False, problem: str = "") -> SyncReport:
@@ -135,12 +135,12 @@ class Merge:
     def _entry(self, entry_id: str) -> Entry:
         found = entries.get(self.tx, entry_id)
         if found is None:
-            raise NotFound(f"the entry {entry_id} is gone; sync again")
+            raise NotFound(f"the entry {entry_id} no longer exists; sync again")
         return found
 
     # Truncated files
 
-    def _doubt(self, file: File, raw: bytes) -> str:
+    def _truncation(self, file: File, raw: bytes) -> str:
         """Return the digest of a file that looks truncated and when it was first seen; empty if it is accepted."""
         if not self.marks or not (not file.blocks or self._cut_off(file)):
             return ""
@@ -170,22 +170,22 @@ class Merge:
 
     def _merged(self, file: File) -> File:
         """Apply the file's edits to the entries and return the merged file."""
-        pieces = list(self._pieces(file.blocks))
+        pieces = list(self._split_blocks(file.blocks))
         present = {block.number for block in pieces}
         for gone in self.marks.keys() & self.members.keys() - present:
             self._apply(Remove(self.members.pop(gone).id))
             self.removed += 1
         missing = [one for one in self.members if one not in present]
-        keepers = self._keepers(pieces)
+        keepers = self._owners(pieces)
         blocks: list[Block] = []
         for place, block in enumerate(pieces):
             number = block.number
             if number is None or keepers[number] != place:
                 blocks.append(self._adopt(block, None))
             elif number in self.members:
-                blocks.append(self._known(block, number))
+                blocks.append(self._merge_known(block, number))
             else:
-                strange = self._strange(block, number)
+                strange = self._merge_unknown(block, number)
                 blocks += [strange] if strange is not None else []
         merged = File(file.preamble, tuple(blocks), file.newline).inserted(self._shown(missing))
         again = parse(merged.text)
@@ -193,7 +193,7 @@ class Merge:
             raise LeftAlone("its blocks run into each other; put an id comment or a dated heading before each one")
         return again
 
-    def _pieces(self, blocks: Sequence[Block]) -> Iterator[Block]:
+    def _split_blocks(self, blocks: Sequence[Block]) -> Iterator[Block]:
         """Yield the blocks; text appended below a closed, otherwise unedited block becomes a block of its own."""
         for block in blocks:
             mark = None if block.number is None else self.marks.get(block.number)
@@ -205,7 +205,7 @@ class Merge:
                     continue
             yield block
 
-    def _keepers(self, pieces: Sequence[Block]) -> dict[int, int]:
+    def _owners(self, pieces: Sequence[Block]) -> dict[int, int]:
         """Map each number to the index of the block that keeps it; other blocks with that number are copies."""
         keepers: dict[int, int] = {}
         for place, block in enumerate(pieces):
@@ -217,7 +217,7 @@ class Merge:
                 keepers[number] = place
         return keepers
 
-    def _known(self, block: Block, number: int) -> Block:
+    def _merge_known(self, block: Block, number: int) -> Block:
         """Merge a block with its entry, which belongs in this file: update one from the other."""
         mark, member = self.marks.get(number), self.members[number]
         edited = mark is None or mark.block != of_block(block)
@@ -225,12 +225,12 @@ class Merge:
         if not edited and not moved_on:
             return block
         entry = self._entry(member.id)
-        if edited and not (moved_on and self._had(entry, block)):
+        if edited and not (moved_on and self._had_text(entry, block)):
             self._write(block, entry, number)
             return block
         return self._showing(block, entry)
 
-    def _had(self, entry: Entry, block: Block) -> bool:
+    def _had_text(self, entry: Entry, block: Block) -> bool:
         """True if the entry had the block's text at some point since the last sync, so the block is not an edit."""
         return any(
             clean(revision.after["content"]) == block.content
@@ -238,7 +238,7 @@ class Merge:
             if revision.seq > self.state.operations and "content" in revision.after
         )
 
-    def _strange(self, block: Block, number: int) -> Block | None:
+    def _merge_unknown(self, block: Block, number: int) -> Block | None:
         """Merge a block whose number matches no entry of this file: removed by the library, moved, pasted or new."""
         mark = self.marks.get(number)
         if mark is not None and mark.block == of_block(block):
@@ -293,7 +293,7 @@ class Merge:
     def _write(self, block: Block, entry: Entry, number: int) -> None:
         """Write the block's content, tags and category to its entry, if they differ."""
         content = None if block.content == clean(entry.content) else block.content
-        tags = _meant(block.tags, entry.tags)
+        tags = _tags_of(block.tags, entry.tags)
         category = None if entry.category is self.category else self.category
         write = Write(
             entry.id,
@@ -316,7 +316,7 @@ class Merge:
         """Return the block updated from the entry; its heading stays if the tags are the same."""
         if block.content != clean(entry.content):
             block = block.with_content(entry.content, self.newline)
-        if _meant(block.tags, entry.tags) != entry.tags:
+        if _tags_of(block.tags, entry.tags) != entry.tags:
             block = block.with_heading(entry.created_at, entry.tags, self.newline)
         return block
 
@@ -336,7 +336,7 @@ class Merge:
         what = f"the block {block.number}" if block.number is not None else "a new block"
         self.problems.append(Problem(self.name, f"{what} was left alone: {error}"))
 
-    def _marked(self, file: File) -> dict[int, Mark]:
+    def _fingerprints(self, file: File) -> dict[int, Mark]:
         """Return the fingerprints to store: new ones for merged blocks, the previous ones for blocks left alone."""
         marks = {
             block.number: Mark(len(block.text.rstrip()), of_block(block), self.members[block.number].fingerprint)
@@ -350,7 +350,7 @@ class Merge:
         return marks
 
 
-def _meant(shown: tuple[str, ...], known: tuple[str, ...]) -> tuple[str, ...]:
+def _tags_of(shown: tuple[str, ...], known: tuple[str, ...]) -> tuple[str, ...]:
     """Map heading words back to tags: a word that is the slug of a known tag means that tag.
 
     Known tags with an empty slug, which no heading can show, are kept.

@@ -168,7 +168,9 @@ class NoteFile:
         if "updated" in self.front and self.moment("updated") is not None:
             changes["updated"] = iso(entry.updated_at)
         ended = entry.source != ACTOR or self.body.endswith(LINE_ENDS)
-        return replace(self._with(changes), body=_ended(entry.content, self.newline) if ended else entry.content)
+        return replace(
+            self._with(changes), body=_with_line_end(entry.content, self.newline) if ended else entry.content
+        )
 
     def content_of(self, entry: Entry) -> str:
         """Return the content that the file states: its text, without the line end that `showing` adds."""
@@ -196,7 +198,7 @@ def last_shown(entry: Entry, path: str) -> NoteFile:
     """Return the file of an entry as it was at the last sync: with the front matter that it had, or with a new one."""
     try:
         if entry.front_matter is not None:
-            body = entry.content if entry.source == ACTOR else _ended(entry.content)
+            body = entry.content if entry.source == ACTOR else _with_line_end(entry.content)
             return NoteFile(path, FrontMatter.parse(entry.front_matter), body).with_id(entry.id)
     except FrontMatterError:  # stored by another version
         pass
@@ -213,7 +215,7 @@ def last_shown(entry: Entry, path: str) -> NoteFile:
         "created": iso(entry.created_at),
         "updated": iso(entry.updated_at),
     }
-    return NoteFile(path, FrontMatter.parse("").changed(values), _ended(entry.content))
+    return NoteFile(path, FrontMatter.parse("").changed(values), _with_line_end(entry.content))
 
 
 def folder_of(entry: Entry) -> str:
@@ -250,7 +252,7 @@ def tags_in_text(content: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(tag for tag in _TAG.findall(without_code(content)) if len(tag) <= TAGS.length))
 
 
-def _ended(content: str, newline: str = "\n") -> str:
+def _with_line_end(content: str, newline: str = "\n") -> str:
     """Return the content with a line end, so that text which a program appends to the file starts a line."""
     return content if content.endswith(LINE_ENDS) else content + newline
 

@@ -125,7 +125,7 @@ class _SyncPlan:
     def steps(self, merge: "NotesMerge") -> "list[_Step]":
         """Return the steps, edits of files first: a file that was renamed frees its name."""
         return [
-            *(_Step(one.path, partial(merge.take_in, one)) for one in self.changed),
+            *(_Step(one.path, partial(merge.merge_file, one)) for one in self.changed),
             *(_Step(one, partial(merge.remove_entry, one)) for one in self.gone),
             *(_Step(path, partial(merge.remove_note_file, one, path)) for one, path in self.closed),
             *(_Step(path, partial(merge.update_file, one, path)) for one, path in self.moved_on),
@@ -311,7 +311,7 @@ class NotesMerge:
 
     # From files to entries
 
-    def take_in(self, found: _ChangedFile) -> None:
+    def merge_file(self, found: _ChangedFile) -> None:
         """Merge a file that is new or changed with its entry."""
         if read_bytes(self.folder, found.path) != found.raw:
             raise Edited("it is being edited right now; try again")
@@ -326,17 +326,17 @@ class NotesMerge:
         edited = mark is None or mark.file != digest(found.raw)
         moved_on = mark is None or mark.of_entry != note_fingerprint(entry)
         try:
-            if (edited or moved) and not (moved_on and self._had(entry, found.note.content_of(entry))):
+            if (edited or moved) and not (moved_on and self._had_text(entry, found.note.content_of(entry))):
                 entry = self._write(found.note, entry, mark, edited=edited, moved=moved)
                 moved_on = moved_on and mark is not None  # what changed only in the entry is shown in the file
             if mark is not None and moved:
-                self._follow(mark.path, found.path, entry)
+                self._record_move(mark.path, found.path, entry)
             entry, note = self._rename(found.note, entry, mark)
         except Invalid as error:
             self._problem(found.path, f"its note was left as it was: {error}")
             return
         note = note.showing(entry) if moved_on else note
-        self._keep(note.with_id(entry.id), entry, found, front=edited or entry.front_matter is not None)
+        self._store(note.with_id(entry.id), entry, found, front=edited or entry.front_matter is not None)
 
     def _trouble_with_keys(self, note: NoteFile) -> None:
         for key in note.unusable:
@@ -382,7 +382,7 @@ class NotesMerge:
             return
         self._add(added=1)
         entry = self._aliased(note, entry)
-        self._keep(note.with_id(entry.id), entry, found, front=True)
+        self._store(note.with_id(entry.id), entry, found, front=True)
 
     def _free_name(self, note: NoteFile) -> str | None:
         """Return the note's name if it is free, else its path: files in different folders may have the same name."""
@@ -456,7 +456,7 @@ class NotesMerge:
             self._renames.append((entry.id, old, str(new)))
         return entry, note.titled(old, str(new))
 
-    def _had(self, entry: Entry, content: str) -> bool:
+    def _had_text(self, entry: Entry, content: str) -> bool:
         """True if the entry had this text at some point since the last sync, so that the file is not an edit."""
         return any(
             revision.after["content"] == content
@@ -499,7 +499,7 @@ class NotesMerge:
             note = note.titled(str(note.front.get("title")), entry.name)
             note = self._moved(note, entry)
         found = _ChangedFile(note.path, mark.stat, raw, note)
-        self._keep(note.showing(entry), entry, found, front=entry.front_matter is not None)
+        self._store(note.showing(entry), entry, found, front=entry.front_matter is not None)
 
     def _old_names(self, entry: Entry) -> list[str]:
         """Return the names that the entry had since the last sync."""
@@ -543,7 +543,7 @@ class NotesMerge:
         self._taken.add(folded(path))
         return path
 
-    def _keep(self, note: NoteFile, entry: Entry, found: _ChangedFile, *, front: bool) -> None:
+    def _store(self, note: NoteFile, entry: Entry, found: _ChangedFile, *, front: bool) -> None:
         """Write the file if it changed, and store that it and its entry agree."""
         same = note.text.encode() == found.raw
         stat = disk_state(self.folder / note.path) if same else self._replace(note, found.raw)
@@ -574,7 +574,7 @@ class NotesMerge:
             names=names,
         )
 
-    def _follow(self, old: str, new: str, entry: Entry) -> None:
+    def _record_move(self, old: str, new: str, entry: Entry) -> None:
         """Note that a person moved the file of an entry, from a path that is known by its digest only."""
         self._moves[old] = new
         self._moved_stems |= {stem_of(new), stem_of(entry)}

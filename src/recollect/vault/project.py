@@ -46,7 +46,7 @@ class ProjectMerge:
         raw, note = read_bytes(self.folder, project.FILE), project.note(self.work.tx)
         report = SyncReport(read=(project.FILE,) if raw is not None else ())
         if raw is not None and digest(raw) != mark.block:
-            report += self._take_in(raw, note, now)
+            report += self._store_edit(raw, note, now)
         elif (raw is None and note is not None) or (raw is not None and _hash(note) != mark.entry):
             shown = b"" if note is None else f"{note.content.rstrip()}\n".encode()
             disk = replace_file(self.folder, project.FILE, shown, raw)
@@ -56,7 +56,7 @@ class ProjectMerge:
         save_state(self.work.tx, vault_id, KEY, FileSyncState(disk, self.work.counters.operations, marks))
         return report
 
-    def _take_in(self, raw: bytes, note: Entry | None, now: int) -> SyncReport:
+    def _store_edit(self, raw: bytes, note: Entry | None, now: int) -> SyncReport:
         content = _kept(raw).decode("utf-8-sig", "replace").replace("\0", "").rstrip()
         if len(raw) > CONTENT_BYTES:
             content += f"\n\n[{project.FILE} has {len(raw):,} bytes; only its beginning is shown here]"

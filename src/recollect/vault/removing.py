@@ -40,8 +40,8 @@ def remove_files(folder: Path) -> None:
             _remove_empty(identity.parent)
     except OSError as error:
         raise Unavailable(
-            f"a file of the workspace cannot be removed from the vault ({error}). See to it, and delete the workspace "
-            "again; if it is gone already, remove the file"
+            f"a file of the workspace cannot be removed from the vault ({error}). Remove the cause, and delete the "
+            "workspace again; if it is gone already, remove the file"
         ) from error
 
 

@@ -86,9 +86,9 @@ class Vault:
         "notes" for one per note.
         """
         if layout not in LAYOUTS:
-            raise ConfigError(f"vault.layout is 'categories' or 'notes', not {layout!r}")
+            raise ConfigError(f"vault.layout must be 'categories' or 'notes', not {layout!r}")
         if repository not in (None, "agent", "vault"):
-            raise ConfigError(f"git.repository is 'agent', 'vault' or left out, not {repository!r}")
+            raise ConfigError(f"git.repository must be 'agent' or 'vault', or omitted, not {repository!r}")
         self._folder, self._repository, self._author, self._migrate = folder, repository, author, migrate
         self._stores, self._agents, self._clock, self._wake, self._layout = stores, agents, clock, wake, layout
         self._disk = None if folder is None else VaultFolder(folder, agents, clock, layout)

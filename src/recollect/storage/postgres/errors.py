@@ -44,8 +44,7 @@ _MEANINGS: tuple[tuple[tuple[type[Exception], ...], type[RecollectError], str], 
     (
         (errors.DiskFull,),
         Unavailable,
-        "there is no room left on the server of {where} ({reason}): nothing was written. Free some space there and try "
-        "again",
+        "no space left on the server of {where} ({reason}): nothing was written. Free some space there and try again",
     ),
     (
         (OperationalError,),

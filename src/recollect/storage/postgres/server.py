@@ -103,8 +103,8 @@ class PostgresServer:
             encoding = connection.info.parameter_status("server_encoding")
             if encoding != "UTF8":
                 raise ConfigError(
-                    f"{self.where} is encoded in {encoding}, which cannot hold every text; create another database "
-                    "with CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0"
+                    f"{self.where} is encoded in {encoding}, which cannot represent every text; create another "
+                    "database with CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0"
                 )
             ((vector, session, commit, self.citus),) = connection.execute(
                 "SELECT EXISTS (SELECT FROM pg_available_extensions WHERE name = 'vector'), pg_backend_pid(), "

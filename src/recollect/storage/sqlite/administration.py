@@ -124,7 +124,7 @@ class SqliteAdministration(Administration):
     def backup(self, target: Path) -> None:
         """Copy the file, consistent despite concurrent writers. Raise Conflict if the target exists."""
         if target.exists():
-            raise Conflict(f"{target} exists already; choose a new path for the backup, or remove it first")
+            raise Conflict(f"{target} already exists; choose a new path for the backup, or remove it first")
         with self._file.connection() as source, self._file.errors(target), new_file(target) as aside:
             copy = open_file(aside, self._file.key)
             try:
@@ -134,7 +134,9 @@ class SqliteAdministration(Administration):
             finally:
                 copy.close()
             if not publish(aside, target):
-                raise Conflict(f"{target} was created by another process meanwhile; choose a new path for the backup")
+                raise Conflict(
+                    f"{target} was created by another process in the meantime; choose a new path for the backup"
+                )
 
     @contextmanager
     def dump(self, agent: str) -> Iterator[DumpedTables]:

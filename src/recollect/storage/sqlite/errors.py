@@ -12,7 +12,7 @@ __all__ = ["Errors", "raise_translated"]
 
 _DAMAGED_FILE = (apsw.SQLITE_IOERR_SHORT_READ, apsw.SQLITE_IOERR_CORRUPTFS, apsw.SQLITE_IOERR_DATA)
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-_NO_SPACE = "there is no room left for {written}: nothing was written. Free some space and try again"
+_NO_SPACE = "no space left for {written}: nothing was written. Free some space and try again"
 _MEANINGS: tuple[tuple[tuple[type[Exception], ...], type[RecollectError], str], ...] = (
     ((UnicodeEncodeError,), ConfigError, "cannot use {written!r}: its name is not valid Unicode; choose another"),
     (
@@ -57,7 +57,7 @@ def raise_translated(error: BaseException, memory: Path, written: Path | None = 
 
 def _translated(error: BaseException, memory: str, written: str) -> RecollectError | None:
     if isinstance(error, apsw.IOError) and getattr(error, "extendedresult", None) in _DAMAGED_FILE:
-        return Corrupt(f"{memory} cannot be read whole ({error}). Restore it from a backup")
+        return Corrupt(f"{memory} cannot be read completely ({error}). Restore it from a backup")
     if isinstance(error, OSError) and error.errno in _FULL:
         return Unavailable(_NO_SPACE.format(written=written))
     reason = getattr(error, "strerror", None) or error

@@ -18,7 +18,7 @@ def read(path: Path, done: Read) -> Iterator[ImportedItem]:
     for found in objects(path, done):
         listed = [found] if "memory" in found else found.get("results", found.get("memories"))
         if not isinstance(listed, list):
-            raise Invalid(f"{path} holds no memories of mem0: an item has neither 'memory' nor 'results'")
+            raise Invalid(f"{path} contains no memories of mem0: an item has neither 'memory' nor 'results'")
         for memory in listed:
             number += 1
             if mapping(memory).get("state") == "deleted":

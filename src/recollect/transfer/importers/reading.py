@@ -176,7 +176,7 @@ class _JsonBuffer:
         """Return an Invalid error for the current position."""
         return Invalid(
             f"{self._path} is damaged at character {self._taken + self._at:,}: {what}. What came before is imported; "
-            "get a whole copy and import it, nothing comes twice"
+            "get a complete copy and import it, nothing comes twice"
         )
 
 
