@@ -42,7 +42,7 @@ class Recorder:
 
     def _seen(self, cursor: apsw.Cursor, sql: str, bindings: Any) -> bool:
         if self.on and sql.startswith(("INSERT", "UPDATE", "DELETE")):
-            self.statements.append((sql, dict(bindings)))
+            self.statements.append((sql, tuple(bindings or ())))
         return True
 
 

@@ -1,7 +1,7 @@
 """The table `entries`, derived from the fields of `Entry`: its columns, their lists in SQL, rows to values and back."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, fields
 from enum import StrEnum
 from operator import attrgetter
@@ -9,7 +9,7 @@ from types import NoneType
 from typing import Any, get_args, get_origin, get_type_hints
 
 from recollect.model import entry as model
-from recollect.model.entry import Category, Entry, Origin, SetBy, fields_set_by
+from recollect.model.entry import Entry, Kind, Lifetime, Origin, Scope, SetBy, fields_set_by
 from recollect.model.filters import Filters
 from recollect.model.operation import WRITABLE
 
@@ -22,6 +22,7 @@ __all__ = [
     "filter_values",
     "from_columns",
     "from_json",
+    "from_row",
     "scope_of",
     "text_to_json",
     "to_columns",
@@ -48,8 +49,10 @@ PARTS: Mapping[str, str] = {
     "entry_written": _assigned(*WRITTEN),
     "entry_bookkeeping": _assigned(*BOOKKEEPING),
     # COALESCE keeps the planner off the index over categories, which is slower for these queries.
-    "entry_filters": """COALESCE(category, '') IN (:categories*) AND COALESCE(scope, '') IN (:scopes*)
-    AND COALESCE(kind, '') IN (:kinds*) AND COALESCE(lifetime, '') IN (:lifetimes*)
+    "entry_filters": """(CAST(:any_category AS INTEGER) = 1 OR COALESCE(category, '') IN (:categories*))
+    AND (CAST(:any_scope AS INTEGER) = 1 OR COALESCE(scope, '') IN (:scopes*))
+    AND (CAST(:any_kind AS INTEGER) = 1 OR COALESCE(kind, '') IN (:kinds*))
+    AND (CAST(:any_lifetime AS INTEGER) = 1 OR COALESCE(lifetime, '') IN (:lifetimes*))
     AND (CAST(:source AS TEXT) IS NULL OR source = :source)
     AND (CAST(:since AS BIGINT) IS NULL OR created_at >= :since)
     AND (CAST(:until AS BIGINT) IS NULL OR created_at < :until)
@@ -123,28 +126,35 @@ _DECODERS: list[tuple[str, Callable[[Any], Any]]] = [
     *((name, _words) for name in _JSON),
     *((name, bool) for name in _FLAGS),
 ]
-_CATEGORIES = ["", *map(str, Category)]
+_ROW_DECODERS = [(COLUMNS.index(name), decode) for name, decode in _DECODERS]
+_SETTERS: list[Callable[[Entry, Any], None]] = [
+    Entry.__dict__[name].__set__ for name in (*model.COLUMNS, "name", "aliases")
+]
 _ZEROS: dict[Any, Any] = {int: 0, float: 0.0}
 _DEFAULTS = {one.name: one.default for one in fields(Entry) if one.default is not MISSING}
 
 
 def filter_values(filters: Filters) -> dict[str, Any]:
     """Return the parameters of {entry_filters}."""
-    every_origin = len(filters.origins) == len(Origin)  # usual; no list to compare with
-    return {
-        "categories": [str(one) for one in filters.categories] or _CATEGORIES,
-        "scopes": [str(one) for one in filters.scopes],
-        "kinds": [str(one) for one in filters.kinds],
-        "lifetimes": [str(one) for one in filters.lifetimes],
+    values: dict[str, Any] = {
+        "any_category": int(not filters.categories),
+        "categories": list(map(str, filters.categories)),
         "source": filters.source,
         "since": filters.since,
         "until": filters.until,
-        "any_origin": int(every_origin),
-        "origins": [] if every_origin else [str(origin) for origin in filters.origins],
         "transcripts": int(filters.transcripts),
         "current_at": filters.current_at,
         "as_of": filters.as_of,
     }
+    for one, many, found, size in (
+        ("any_scope", "scopes", filters.scopes, len(Scope)),
+        ("any_kind", "kinds", filters.kinds, len(Kind)),
+        ("any_lifetime", "lifetimes", filters.lifetimes, len(Lifetime)),
+        ("any_origin", "origins", filters.origins, len(Origin)),
+    ):
+        every = len(found) == size  # usual; no list to compare with
+        values[one], values[many] = int(every), [] if every else list(map(str, found))
+    return values
 
 
 def to_row(entry: Entry, doc: int) -> list[Any]:
@@ -162,6 +172,17 @@ def to_row(entry: Entry, doc: int) -> list[Any]:
 def to_columns(entry: Entry, doc: int) -> dict[str, Any]:
     """Return the row of an entry, by column."""
     return dict(zip(COLUMNS, to_row(entry, doc), strict=True))
+
+
+def from_row(row: Sequence[Any], name: str | None, aliases: tuple[str, ...]) -> Entry:
+    """Build an entry from a row of COLUMNS and its names. Raises ValueError and TypeError."""
+    values = [*row[:-1], name, aliases]
+    for place, decode in _ROW_DECODERS:
+        values[place] = decode(values[place])
+    entry = object.__new__(Entry)
+    for set_field, value in zip(_SETTERS, values, strict=True):  # half the time of Entry(**values)
+        set_field(entry, value)
+    return entry
 
 
 def from_columns(values: dict[str, Any]) -> Entry:

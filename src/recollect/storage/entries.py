@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterable, Mapping, Sequence, Set
 from hashlib import sha256
+from itertools import chain
 from operator import attrgetter
 from typing import Any, NamedTuple
 
@@ -18,8 +19,8 @@ from recollect.storage.columns import (
     WRITTEN,
     category_of,
     filter_values,
-    from_columns,
     from_json,
+    from_row,
     scope_of,
     to_columns,
     to_json,
@@ -85,6 +86,7 @@ ALIASES_READ = 50
 """Maximum number of entries in the trash to search for an alias: the newest whose snapshot contains it as a string."""
 _ADVICE = "Run `recollect check --repair`, which repairs it if the log proves its value; otherwise restore a backup"
 _LOG_COLUMNS = ("seq", "at", "actor", "operation", "entry_id", "before", "after")
+_CONTENT, _HASH = COLUMNS.index("content"), COLUMNS.index("content_hash")
 _NUMBERS = {int, float, type(None)}
 """Types of the stored ranking inputs."""
 _KEPT = [name for name in Entry.__dataclass_fields__ if name not in ("id", "content_hash")]
@@ -207,14 +209,27 @@ def matching(tx: Transaction, docs: Sequence[int], filters: Filters) -> dict[int
             running=int(filters.running),
             private=int(filters.private),
         )
-        for doc, tags, kind, scope, category, *signs in rows:
-            if not wanted or wanted.issubset(json.loads(tags)):
-                if not _NUMBERS.issuperset(map(type, signs)):
-                    raise Corrupt(f"document {doc} of the entries table is damaged; restore a backup")
-                purpose = category_of(category)
-                transcript = kind != Kind.NOTE or purpose is Category.HANDOFFS
-                passed[doc] = RankingInputs(scope_of(scope), purpose, transcript, *signs)
+        if wanted:
+            rows = [row for row in rows if wanted.issubset(json.loads(row[1]))]
+        passed |= _ranking_inputs(rows)
     return passed
+
+
+def _ranking_inputs(rows: Sequence[Row]) -> dict[int, RankingInputs]:
+    if not rows:
+        return {}
+    docs, _, kinds, scopes, categories, *signs = zip(*rows, strict=True)  # by column: a recall reads tens of rows
+    if not _NUMBERS.issuperset(map(type, chain.from_iterable(signs))):
+        doc = next(row[0] for row in rows if not _NUMBERS.issuperset(map(type, row[5:])))
+        raise Corrupt(f"document {doc} of the entries table is damaged; restore a backup")
+    try:
+        purposes, ranges = list(map(category_of, categories)), list(map(scope_of, scopes))
+    except ValueError as error:
+        raise Corrupt(f"a row of the entries table is damaged ({error}). {_ADVICE}") from error
+    transcripts = [
+        kind != Kind.NOTE or purpose is Category.HANDOFFS for kind, purpose in zip(kinds, purposes, strict=True)
+    ]
+    return dict(zip(docs, map(RankingInputs, ranges, purposes, transcripts, *signs), strict=True))
 
 
 def insert(tx: Transaction, entry: Entry, doc: int, used_at: int | None = None) -> None:
@@ -498,12 +513,9 @@ def _named(rows: Sequence[Row], named: Iterable[Row]) -> list[Stored]:
 
 
 def _entry(row: Row, name: str | None, aliases: Iterable[str]) -> Stored:
-    stored = dict(zip(COLUMNS, row, strict=True))
-    doc = stored["doc"]
-    if content_hash(stored["content"]) != stored["content_hash"]:
+    if content_hash(row[_CONTENT]) != row[_HASH]:
         raise Corrupt(f"the content of entry {row[0]} is not what was written: its fingerprint differs. {_ADVICE}")
     try:
-        stored["name"], stored["aliases"] = name, tuple(aliases)
-        return Stored(from_columns(stored), doc)
+        return Stored(from_row(row, name, tuple(aliases)), row[-1])
     except (ValueError, TypeError) as error:
         raise Corrupt(f"the row of entry {row[0]} is damaged ({error}). {_ADVICE}") from error

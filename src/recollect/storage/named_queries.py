@@ -1,18 +1,20 @@
 """Named queries: `entries.insert` is the query `insert` of `queries/entries.sql`.
 
 They are written once, in the SQL that SQLite and PostgreSQL share: parameters are `:name`, `:name*` is a list inside
-`IN (…)`, and `:name!` an integer that is inlined as a literal.
+`IN (…)`, and `:name!` an integer that is inlined as a literal. SQLite finds a parameter by its number at once, by its
+name among all others: `numbered` is for it, `expand` for PostgreSQL.
 """
 
 import json
 import re
+from collections.abc import Mapping
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
 from recollect.storage.columns import PARTS
 
-__all__ = ["expand", "plain", "queries", "statement"]
+__all__ = ["expand", "numbered", "queries", "statement"]
 
 FEW = 32
 """Longest list whose items are bound one by one; a database that can read JSON gets a longer list as one parameter."""
@@ -20,6 +22,8 @@ _FOLDER = Path(__file__).parent / "queries"
 _NAME = re.compile(r"^-- (name|part): (\S+)$", re.MULTILINE)
 _LIST = re.compile(r":(\w+)\*")
 _LITERAL = re.compile(r":(\w+)!")
+_PARAMETER = re.compile(r":(\w+)(?:\*|\b(?!!))")
+"""A parameter of a query, except a literal one."""
 
 
 @cache
@@ -48,52 +52,74 @@ def _parsed(query: str) -> tuple[str, tuple[str, ...], frozenset[str]]:
     return sql, tuple(_LIST.findall(sql)), frozenset(_LITERAL.findall(sql))
 
 
-class _Plain(dict[str, str | None]):
-    def __missing__(self, query: str) -> str | None:
-        sql, lists, literals = _parsed(query)
-        self[query] = None if lists or literals else sql
-        return self[query]
-
-
-plain = _Plain()
-"""The SQL of each named query without list or literal parameters; None for queries that need `expand`."""
-
-
 def statement(query: str) -> str:
     """Return the SQL of a named query that has no list parameters."""
     return queries()[query]
 
 
-def expand(query: str, values: dict[str, Any], long_list: str | None = None) -> tuple[str, dict[str, Any]]:
-    """Return the SQL of a named query with its list and literal parameters expanded, and the values to bind.
-
-    If the database can read a list from JSON, `long_list` is the SQL that does so: a long list becomes one parameter.
-    """
+def expand(query: str, values: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    """Return the SQL of a named query with its list and literal parameters expanded, and the values to bind."""
     _, lists, literals = _parsed(query)
     items = {name: list(values.pop(name)) for name in lists}
-    # A size of -1 is a list in one parameter.
-    sizes = [-1 if long_list is not None and len(found) > FEW else len(found) for found in items.values()]
-    sql = _with_lists(query, tuple(sizes), long_list)
+    sql = _with_lists(query, tuple(map(len, items.values())))
     for name in literals:
         sql = sql.replace(f":{name}!", str(int(values.pop(name))))
-    for (name, found), size in zip(items.items(), sizes, strict=True):
-        if size < 0:
-            values[name] = json.dumps(found)
-        else:
-            values.update(zip(_parameters(name, size), found, strict=True))
+    for name, found in items.items():
+        values.update(zip(_parameters(name, len(found)), found, strict=True))
     return sql, values
 
 
+def numbered(query: str, values: Mapping[str, Any], long_list: str) -> tuple[str, list[Any]]:
+    """Return the SQL of a named query with parameters ?1, ?2, … and the values to bind, in their order.
+
+    `long_list` is the SQL that reads a list from JSON, which makes a long one a single parameter.
+    """
+    found = _NUMBERED.get(query)
+    if found is None:
+        _, lists, literals = _parsed(query)
+        if not lists and not literals:
+            found = _NUMBERED[query] = _with_numbers(query, (), long_list)
+        else:
+            items = [list(values[name]) for name in lists]
+            sizes = tuple([-1 if len(item) > FEW else len(item) for item in items])  # -1: in one parameter
+            sql, names = _with_numbers(query, sizes, long_list)
+            for name in literals:
+                sql = sql.replace(f":{name}!", str(int(values[name])))
+            bound = list(map(values.__getitem__, names))
+            for item, size in zip(items, sizes, strict=True):
+                bound += [json.dumps(item)] if size < 0 else item
+            return sql, bound
+    sql, names = found
+    return sql, list(map(values.__getitem__, names))
+
+
+_NUMBERED: dict[str, tuple[str, tuple[str, ...]]] = {}
+"""The SQL and parameters of queries without list or literal parameters."""
+
+
 @lru_cache(maxsize=512)
-def _with_lists(query: str, sizes: tuple[int, ...], long_list: str | None) -> str:
+def _with_numbers(query: str, sizes: tuple[int, ...], long_list: str) -> tuple[str, tuple[str, ...]]:
+    """Return the SQL of a named query for lists of these sizes, and its parameters without those of lists."""
+    sql, lists, _ = _parsed(query)
+    names = tuple(dict.fromkeys(name for name in _PARAMETER.findall(sql) if name not in lists))
+    numbers = {name: f"?{number}" for number, name in enumerate(names, 1)}
+    last = len(names)
+    for name, size in zip(lists, sizes, strict=True):
+        if size < 0:
+            numbers[name] = long_list.format(f"?{last + 1}")
+        else:
+            numbers[name] = ", ".join(f"?{last + place}" for place in range(1, size + 1)) or "NULL"
+        last += abs(size)
+    return _PARAMETER.sub(lambda found: numbers[found[1]], sql), names
+
+
+@lru_cache(maxsize=512)
+def _with_lists(query: str, sizes: tuple[int, ...]) -> str:
     """Return the SQL of a named query for lists of these sizes. Cached, because it is on the path of every search."""
     sql, lists, _ = _parsed(query)
     for name, size in zip(lists, sizes, strict=True):
-        if size < 0 and long_list is not None:
-            sql = sql.replace(f":{name}*", long_list.format(name))
-        else:
-            # An empty list must match nothing; `IN (NULL)` does that on both databases.
-            sql = sql.replace(f":{name}*", ", ".join(f":{one}" for one in _parameters(name, size)) or "NULL")
+        # An empty list must match nothing; `IN (NULL)` does that on both databases.
+        sql = sql.replace(f":{name}*", ", ".join(f":{one}" for one in _parameters(name, size)) or "NULL")
     return sql
 
 

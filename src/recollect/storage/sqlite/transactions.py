@@ -13,7 +13,7 @@ from recollect.clock import stopwatch
 from recollect.storage import marks
 from recollect.storage.abandoned import refuse_abandoned
 from recollect.storage.database import Row, Transaction
-from recollect.storage.named_queries import expand, plain, statement
+from recollect.storage.named_queries import numbered
 from recollect.storage.sqlite.errors import raise_translated
 from recollect.storage.sqlite.file import SqliteFile, forks, give_empty, take_empty
 from recollect.storage.sqlite.group_commit import Batch
@@ -21,8 +21,7 @@ from recollect.storage.sqlite.opening import require_known_version
 
 __all__ = ["PartOfRead", "SharedRead", "SqliteRead", "SqliteTransaction", "SqliteWrite"]
 
-# Binding named parameters takes time quadratic in their number.
-_LONG_LIST = "SELECT value FROM json_each(:{})"
+_LONG_LIST = "SELECT value FROM json_each({})"
 
 
 class SqliteTransaction(Transaction):
@@ -38,25 +37,20 @@ class SqliteTransaction(Transaction):
 
     def all(self, query: str, /, **values: Any) -> list[Row]:
         """Return the rows of a named query."""
-        sql = plain[query]
-        if sql is None:
-            sql, values = expand(query, values, _LONG_LIST)
         values["agent"] = self.agent
-        return self._execute(sql, values).fetchall()
+        return self._execute(*numbered(query, values, _LONG_LIST)).fetchall()
 
     def run(self, query: str, /, **values: Any) -> int:
         """Run a named query and return the number of rows it changed."""
-        sql = plain[query]
-        if sql is None:
-            sql, values = expand(query, values, _LONG_LIST)
         values["agent"] = self.agent
-        self._execute(sql, values)
+        self._execute(*numbered(query, values, _LONG_LIST))
         return self.connection.changes()
 
     def many(self, query: str, /, rows: Iterable[Mapping[str, Any]]) -> None:
         """Run a named query once for each row of values."""
         agent = self.agent
-        self.connection.executemany(statement(query), ({**row, "agent": agent} for row in rows))
+        for row in rows:
+            self._execute(*numbered(query, {**row, "agent": agent}, _LONG_LIST))
 
     def load(self, table: str, columns: Sequence[str], rows: Iterable[Row]) -> None:
         """Bulk-load complete rows into a table."""
