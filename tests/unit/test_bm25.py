@@ -1,6 +1,7 @@
 """The fast ranking over arrays against the plain one, document by document."""
 
 import math
+from collections.abc import Iterator
 from itertools import pairwise
 
 import numpy as np
@@ -9,11 +10,20 @@ from bm25_oracle import bm25
 from hypothesis import given
 from hypothesis import strategies as st
 
+from recollect.search import bm25 as fast
 from recollect.search.bm25 import DocumentRange, PostingList, rank
 from recollect.search.ranking import idf
 
 Documents = dict[int, dict[str, int]]
 TERMS = "abcdefgh"
+
+
+@pytest.fixture(autouse=True, scope="module", params=[fast.TOGETHER, 0], ids=["at once", "one by one"])
+def lists_are_added(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Long and short posting lists take different paths; here all lists take the one or the other."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(fast, "TOGETHER", request.param)
+        yield
 
 
 def ranked(documents: Documents, cuts: list[int], query: list[list[str]], limit: int) -> list[tuple[int, float]]:

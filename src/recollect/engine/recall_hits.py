@@ -57,13 +57,15 @@ def hits_of(found: Sequence[Candidates], request: Request, measure: QueryTerms) 
             by_words, by_vector, fusion=fusion, average=average, unembedded=unembedded, personal=personal
         )
     scored: list[tuple[float, int, int, int, float, float]] = []
-    rates = {scope: request.decay.rate(scope) for scope in Scope}
+    rates: dict[Scope, float] = {}
     for n, score in fused:
         place, doc = keys[n]
         signs = found[place].signs[doc]
         # Whole hours: entries of the same hour with equal scores tie, and ties go to the narrower scope.
         hours = (request.now - (signs.accessed_at or signs.created_at)) // 3_600_000
-        alive = ranking.relevance(signs.importance, rates[signs.scope], hours, signs.access_count)
+        if (rate := rates.get(signs.scope)) is None:
+            rate = rates[signs.scope] = request.decay.rate(signs.scope)
+        alive = ranking.relevance(signs.importance, rate, hours, signs.access_count)
         factor = ranking.decayed(1.0, alive)
         scored.append((score * factor, -_NARROW_FIRST[signs.scope], doc, n, score, factor))
     scored.sort(reverse=True)

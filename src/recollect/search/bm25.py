@@ -21,6 +21,8 @@ __all__ = ["K1", "B", "DocumentRange", "PostingList", "gains", "merged", "rank"]
 
 K1 = 1.2
 B = 0.75
+TOGETHER = 8_192
+"""Number of postings up to which the lists of a part are added at once: few calls, but larger arrays."""
 
 PostingList = tuple[NDArray[np.integer], NDArray[Any]]
 """Offsets of documents within their part, ascending, and the term's frequency in each."""
@@ -132,13 +134,8 @@ def _best_of(
     if left[0] <= bar:
         return np.empty(0, np.int64), np.empty(0, np.float64)
 
-    sums = np.zeros(len(part.lengths), np.float64)
-    done = 0
-    for weight, docs, counts in lists:
-        if left[done] <= bar:
-            break
-        sums[docs] += weight * counts / (counts + norms[docs])
-        done += 1
+    done = next((i for i, rest in enumerate(left[:-1]) if rest <= bar), len(lists))
+    sums = _sums(lists[:done], norms)
     found = np.flatnonzero(sums > max(bar - left[done], 0.0))
     values = sums[found]
     for i in range(done, len(lists)):
@@ -159,3 +156,17 @@ def _best_of(
         keep = values >= last
         found, values = found[keep], values[keep]
     return found, values
+
+
+def _sums(lists: Sequence[tuple[float, NDArray[np.integer], NDArray[Any]]], norms: NDArray[Any]) -> NDArray[np.float64]:
+    """Return for each document what the lists, given as (weight, offsets, counts), add to its score, in their order."""
+    sizes = [len(docs) for _, docs, _ in lists]
+    if sum(sizes) > TOGETHER:
+        sums = np.zeros(len(norms), np.float64)
+        for weight, docs, counts in lists:
+            sums[docs] += weight * counts / (counts + norms[docs])
+        return sums
+    offsets = np.concatenate([docs for _, docs, _ in lists])
+    times = np.concatenate([counts for _, _, counts in lists])
+    weights = np.repeat([weight for weight, _, _ in lists], sizes)
+    return np.bincount(offsets, weights * times / (times + norms[offsets]), len(norms)).astype(np.float64, copy=False)
