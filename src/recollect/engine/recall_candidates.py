@@ -17,8 +17,8 @@ from recollect.engine.recall_request import Request
 from recollect.errors import Corrupt
 from recollect.model.entry import Category, Entry
 from recollect.model.filters import Filters
-from recollect.search import index
-from recollect.search.index import Ranking
+from recollect.search.index import DAMAGE
+from recollect.search.lookup import IndexLookup, Ranking, Statistics
 from recollect.storage import entries
 from recollect.storage.counters import Counters
 from recollect.storage.database import Row, Transaction
@@ -63,7 +63,7 @@ class QueryLookups:
     """What was looked up for a query: its vector, and the posting lists of its words in each store."""
 
     def __init__(self) -> None:
-        self.lists: dict[Store, index.IndexLookup] = {}
+        self.lists: dict[Store, IndexLookup] = {}
         self._vector: list[NDArray[np.float32] | None] = []
 
     def vector(self, embed: "Callable[[], NDArray[np.float32] | None]") -> "NDArray[np.float32] | None":
@@ -96,7 +96,7 @@ class DamagedIndex(Corrupt):
 def _reading_index(store: Store) -> Iterator[None]:
     try:
         yield
-    except index.DAMAGE as error:
+    except DAMAGE as error:
         raise DamagedIndex(store, error) from error
 
 
@@ -171,7 +171,7 @@ class QueryTerms:
             if not self._looks[store].documents:
                 self.empty.add(store)
 
-    def look(self, store: Store, tx: Transaction, counters: Counters) -> index.IndexLookup:
+    def look(self, store: Store, tx: Transaction, counters: Counters) -> IndexLookup:
         """Return the posting lists of the words in a store."""
         if store not in self._looks:
             request = self._request
@@ -186,10 +186,10 @@ class QueryTerms:
         return self._looks[store].held(doc)
 
     @cached_property
-    def statistics(self) -> index.Statistics:
+    def statistics(self) -> Statistics:
         """Return the term statistics; all stores must have been read."""
         assert self._first in self._looks
-        return index.Statistics([self._looks[store] for store in self._stores])
+        return Statistics([self._looks[store] for store in self._stores])
 
 
 def candidates(

@@ -20,6 +20,7 @@ from recollect.errors import Corrupt
 from recollect.model.history import Event, EventType
 from recollect.search import bm25, index, ranking, turn_text, turns
 from recollect.search.confidence import of_turns
+from recollect.search.lookup import weigh
 from recollect.search.segments import View, fingerprint, fingerprints, postings_of
 from recollect.storage import history
 from recollect.storage.counters import Counters
@@ -145,7 +146,7 @@ class JournalIndex(index.Segmented):
         tail = records[journal.flushed + 1 :]
         live = journal.live + int(np.count_nonzero(tail["conversation"]))
         average = (journal.tokens + int(tail["length"].sum())) / (live or 1) or 1.0
-        weighted = index.weigh(words, holding, live)
+        weighted = weigh(words, holding, live)
         idf = np.zeros(len(words))
         for weight, place, _ in weighted:
             idf[place] = weight

@@ -1,7 +1,7 @@
 """Prefix and fuzzy matching of terms, for search as you type.
 
 The weights are those of MiniSearch: a prefix match counts up to 0.375, a fuzzy match up to 0.45, both less with growing
-distance from the typed term. An exact match counts 1 and is not weakened by the others; see `index.Statistics`.
+distance from the typed term. An exact match counts 1 and is not weakened by the others; see `lookup.Statistics`.
 
 A fuzzy match counts more the smaller its edit distance and the longer the term. So terms at distance one are searched
 first, then those at two, and once there are enough, only terms long enough to count as much as the last of them. All

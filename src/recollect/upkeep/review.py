@@ -20,7 +20,8 @@ from recollect.light_words import says_little
 from recollect.model.entry import Category, Scope
 from recollect.model.review import Relation
 from recollect.providers.base import LanguageModel, complete, json_object, prompt
-from recollect.search.index import Index, Statistics
+from recollect.search.index import Index
+from recollect.search.lookup import Statistics
 from recollect.storage import entries, reviews
 from recollect.storage.counters import Counters
 from recollect.storage.database import Row, Transaction
