@@ -21,19 +21,16 @@ from typing import NamedTuple
 from recollect import names
 from recollect.clock import Clock
 from recollect.config import Settings
-from recollect.engine import remember
 from recollect.engine.agent_store import Store
 from recollect.errors import Conflict, Invalid, NotFound, RecollectError
-from recollect.model.entry import Lifetime
-from recollect.model.operation import Remove
 from recollect.model.reminder import Reminder
 from recollect.model.upkeep import Change, JobStatus, Run
 from recollect.providers.base import LanguageModel
 from recollect.search.ranking import DecayConfig
-from recollect.storage import entries, reviews
 from recollect.storage.abandoned import abandon, refuse_abandoned
-from recollect.storage.database import Row, Transaction
-from recollect.upkeep.job_run import JobRun, Record, TakenOver, set_fields
+from recollect.storage.database import Transaction
+from recollect.upkeep.job_run import JobRun, Record, TakenOver
+from recollect.upkeep.run_records import changes_of, combined, reverse, run_of
 from recollect.upkeep.schedule import JOBS, Job, job
 
 __all__ = ["Jobs", "Workplace"]
@@ -122,7 +119,7 @@ class Jobs:
             ran = self._claimed(chosen, place, replace(result, workspace=place.name), asked=True)
             if ran is not None:
                 done.append(ran)
-        return _combined(result, done, self._clock.now())
+        return combined(result, done, self._clock.now())
 
     def run_due(self, *, progress: Callable[[str], None] = lambda what: None) -> list[Run]:
         """Run all due jobs in this thread, except those that another process has claimed."""
@@ -168,9 +165,11 @@ class Jobs:
             with place.shared.read() as tx:
                 rows = tx.all("upkeep.runs", name=name, limit=limit)
             for row in rows:
-                run = replace(_run(row), workspace=place.name)
-                found.setdefault(run.id, []).append(replace(run, changes=tuple(self._changes(place, run.id))))
-        merged = [_combined(parts[0], parts, parts[0].finished_at) for parts in found.values()]
+                run = replace(run_of(row), workspace=place.name)
+                found.setdefault(run.id, []).append(
+                    replace(run, changes=tuple(changes_of(place.agents(), place.name, run.id)))
+                )
+        merged = [combined(parts[0], parts, parts[0].finished_at) for parts in found.values()]
         return sorted(merged, key=lambda run: (run.started_at, run.id), reverse=True)[:limit]
 
     def undo(self, run: str) -> Run:
@@ -187,7 +186,7 @@ class Jobs:
                 row = tx.one("upkeep.run", run=run)
                 standing = _standings(tx)
             if row is not None:
-                parts.append((place, _run(row)))
+                parts.append((place, run_of(row)))
                 if any(one.held(now) and str(one.lease_owner).endswith(run) for one in standing.values()):
                     raise Conflict(f"the run {run} is still in progress; undo it when it has ended")
         if not parts:
@@ -200,7 +199,7 @@ class Jobs:
         gone = 0
         for place, part in parts:
             for store in place.agents():
-                gone += self._undo(place, store, part, undone)
+                gone += reverse(store, place.name, part, undone, self._clock.now())
             with place.shared.database.write(place.shared.agent) as tx:
                 tx.run("upkeep.run_undone", run=run, undone_at=self._clock.now())
         figures = {"undone": len(undone)} | ({"gone": gone} if gone else {})
@@ -256,7 +255,7 @@ class Jobs:
                     result = Run(id=names.new_id(started), job=one.name, started_at=started, workspace=place.name)
                     done = self._claimed(one, place, result, asked=False)
                     if done is not None:
-                        ran.append(_combined(result, [done], self._clock.now()))
+                        ran.append(combined(result, [done], self._clock.now()))
             except RecollectError as error:  # an unusable workspace must not block the others
                 trouble = trouble or error
         if trouble is not None:
@@ -391,69 +390,6 @@ class Jobs:
             problems=tuple(job_run.problems),
         )
 
-    def _changes(self, place: Workplace, run: str) -> list[Change]:
-        found = []
-        for store in place.agents():
-            with store.read() as tx:
-                rows = tx.all("upkeep.changes", run=run)
-            found += [
-                Change(
-                    what=what,
-                    entry_id=entry_id,
-                    label=label,
-                    reason=reason,
-                    where=f"{place.name}/{store.agent}",
-                    before=json.loads(before),
-                    after=json.loads(after),
-                )
-                for _, what, entry_id, label, reason, before, after in rows
-            ]
-        return found
-
-    def _undo(self, place: Workplace, store: Store, run: Run, undone: list[Change]) -> int:
-        """Reverse a run's changes to one agent's entries, latest first, in one transaction.
-
-        Return the number of entries that cannot be restored.
-        """
-        where, actor, now = f"{place.name}/{store.agent}", f"undo {run.job}", self._clock.now()
-        with store.read() as tx:
-            rows = tx.all("upkeep.changes", run=run.id)
-        if not rows:
-            return 0
-        made: list[Change] = []
-        gone = 0
-        with store.write() as work:
-            for _, what, entry_id, label, _, before, after in reversed(rows):
-                change = Change(what=what, entry_id=entry_id, label=label, reason=f"{run.job} is undone", where=where)
-                entry = entries.get(work.tx, entry_id)
-                past, then = json.loads(before), json.loads(after)
-                same = {
-                    field
-                    for field in then
-                    if entry and what != "proposed" and _plain(getattr(entry, field)) == then[field]
-                }
-                if what == "removed" and entry is None:
-                    try:
-                        remember.restore(work, entry_id, None, actor=actor, now=now)
-                        made.append(replace(change, what="restored"))
-                    except NotFound:
-                        gone += 1
-                elif what == "proposed":
-                    if reviews.drop(work.tx, then["review"]):
-                        made.append(replace(change, what="withdrawn"))
-                elif what == "added" and entry is not None and len(same) == len(then):
-                    remember.apply(work, Remove(entry_id), actor=actor, now=now)
-                    made.append(replace(change, what="removed"))
-                elif what == "changed" and entry is not None and (same or not then):
-                    fields = {field: _typed(field, past[field]) for field in same}
-                    set_fields(work, entry, fields, actor=actor, now=now)
-                    entries.use(work.tx, [entry_id], now)
-                    if run.job == "dream":  # else MEMORY.md would keep the line of an entry that is no longer long_term
-                        work.tx.run("dreaming.set_state", ids=[entry_id], state="undone")
-                    made.append(replace(change, what="changed", before=then, after=past))
-        undone += made
-        return gone
-
 
 class _Lease:
     """Renews the lease of a running job. Cheap to call often: it writes at most every LEASE / 5."""
@@ -494,51 +430,6 @@ def _standings(tx: Transaction) -> dict[str, _JobRow]:
 def _interval(settings: Settings, name: str) -> int:
     """Return the interval between runs of a job, in milliseconds."""
     return int(getattr(settings.upkeep, name) * 1_000)
-
-
-def _combined(run: Run, parts: Sequence[Run], finished_at: int | None) -> Run:
-    """Merge the parts of a run over several workspaces into one."""
-    figures: dict[str, int] = {}
-    for part in parts:
-        for name, value in part.figures.items():
-            figures[name] = figures.get(name, 0) + value
-    errors = [part.error for part in parts if part.error]
-    places = {part.workspace for part in parts}
-    return replace(
-        run,
-        workspace=places.pop() if len(places) == 1 else "",
-        finished_at=finished_at,
-        figures=figures,
-        changes=tuple(change for part in parts for change in part.changes),
-        error="; ".join(errors) or None,
-        problems=tuple(problem for part in parts for problem in part.problems),
-        skipped=bool(parts) and all(part.skipped for part in parts),
-        undone_at=max((part.undone_at for part in parts if part.undone_at), default=None),
-    )
-
-
-def _run(row: Row) -> Run:
-    identity, name, started_at, finished_at, figures, error, undone_at = row
-    return Run(
-        id=identity,
-        job=name,
-        started_at=started_at,
-        finished_at=finished_at,
-        figures=json.loads(figures),
-        error=error,
-        undone_at=undone_at,
-    )
-
-
-def _plain(value: object) -> object:
-    """Return a field's value as the record of changes stores it."""
-    return json.loads(json.dumps(value, default=str))
-
-
-def _typed(field: str, value: object) -> object:
-    if field == "lifetime":
-        return Lifetime(str(value))
-    return tuple(value) if field == "tags" and isinstance(value, list) else value
 
 
 def _json(figures: object) -> str:
