@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Set
 from functools import cached_property, partial
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from recollect import names
 from recollect.clock import Clock
@@ -26,16 +26,15 @@ from recollect.locations import expanded
 from recollect.memory import SHARED, Memory
 from recollect.model.entry import Category, Lifetime
 from recollect.model.reminder import Reminder
-from recollect.model.report import Finding, Report
-from recollect.model.stats import AgentCounts, AgentStats, ConnectionCounts, Stats
+from recollect.model.report import Report
+from recollect.model.stats import AgentCounts, Stats
 from recollect.model.transfer import Exported, Format, Imported
 from recollect.model.upkeep import Run
+from recollect.place import Place
 from recollect.providers.base import Embedder, LanguageModel, Reranker
 from recollect.search.ranking import DecayConfig
 from recollect.storage.database import Database
-from recollect.storage.history import Journal
-from recollect.storage.schema import migrations
-from recollect.storage.stats import counts_of_agent, of_agent
+from recollect.storage.stats import counts_of_agent, of_databases
 from recollect.transfer import archive
 from recollect.transfer.archive import Progress, quiet
 from recollect.vault_files import VaultFiles
@@ -45,47 +44,11 @@ if TYPE_CHECKING:
     from recollect.upkeep.runner import Jobs, Workplace
     from recollect.vault.sync import Vault
 
-__all__ = ["Home", "Place"]
+__all__ = ["Home"]
 
 COMPACTION = "compaction"
 """The row in the table of jobs that keeps what the last compaction gave; it is no job."""
 _log = logging.getLogger("recollect.home")
-
-
-class Place(Protocol):
-    """Where the rows of a home are stored: a directory, a single file, or a PostgreSQL database."""
-
-    def account(self) -> Database:
-        """Return the database of the account's entries."""
-        ...
-
-    def workspace(self, name: str) -> Database:
-        """Return the database of a workspace; raise Invalid if it cannot have that name here."""
-        ...
-
-    def workspaces(self) -> list[str]:
-        """Return the workspaces that exist."""
-        ...
-
-    def delete(self, workspace: str) -> None:
-        """Delete a workspace with everything in it."""
-        ...
-
-    def vault(self, workspace: str) -> Path | None:
-        """Return the default folder for the workspace's files, if there is one."""
-        ...
-
-    def vaults(self) -> list[str]:
-        """Return the workspaces whose default folder for files exists, including those that hold nothing else."""
-        ...
-
-    def backup(self, target: Path) -> None:
-        """Copy everything to a new path."""
-        ...
-
-    def close(self) -> None:
-        """Close all connections and files."""
-        ...
 
 
 class Home:
@@ -258,26 +221,8 @@ class Home:
         """Return statistics of the home, or of one workspace: sizes, counts per agent, growth over 90 days."""
         self._shared.signals.flush()
         wanted = None if workspace is None else names.segment(workspace, "a workspace")
-        now, size, agents = self._shared.clock.now(), 0, list[AgentStats]()
-        pools: dict[str, ConnectionCounts] = {}
-        for name, database in archive.databases_of(self._place):
-            if wanted in (None, name):
-                size += database.admin.size()
-                counts = database.admin.connections()
-                pools[counts.pool] = counts
-                for agent in database.admin.agents():
-                    if agent != SHARED:
-                        with database.read(agent) as tx:
-                            agents.append(of_agent(tx, name, now))
-        return Stats(
-            schema=migrations()[-1].number,
-            bytes=size,
-            agents=tuple(agents),
-            connections={
-                state: sum(getattr(one, state) for one in pools.values()) for state in ("used", "idle", "waiting")
-            },
-            caches=self._caches(),
-        )
+        databases = [(name, one) for name, one in archive.databases_of(self._place) if wanted in (None, name)]
+        return of_databases(databases, self._shared.clock.now(), without=SHARED, caches=self._caches())
 
     def _caches(self) -> dict[str, dict[str, int]]:
         stores = list(self._stores.values())
@@ -292,39 +237,9 @@ class Home:
         """Verify names, indexes, logs, entries and files of the whole home; with `repair=True`, rebuild what is
         derived.
         """
-        from recollect.engine.checking import check
+        from recollect.engine.checking import check_all
 
-        entry_count = operation_count = event_count = erased = 0
-        findings: list[Finding] = []
-
-        def add_damage(where: str, error: Corrupt) -> None:
-            if not any(one.message == str(error) for one in findings):  # the same damage may stop every agent
-                findings.append(Finding(part="file", where=where, message=str(error)))
-
-        for label, database in self._databases():
-            try:
-                findings += database.admin.check()
-                agents = database.admin.agents()
-            except Corrupt as error:
-                add_damage(label, error)
-                continue
-            for agent in agents:
-                try:
-                    more = check(Store(database, agent), f"{label}/{agent}", repair=repair)
-                    entry_count, operation_count = entry_count + more[0], operation_count + more[1]
-                    findings += more[2]
-                    with database.read(agent) as tx:
-                        event_count += Journal.get(tx).events
-                        erased += tx.all("history.erased_count")[0][0]
-                except Corrupt as error:
-                    add_damage(f"{label}/{agent}", error)
-        return Report(
-            entries=entry_count,
-            operations=operation_count,
-            events=event_count,
-            erased=erased,
-            findings=tuple(findings),
-        )
+        return check_all(self._databases(), repair=repair)
 
     def backup(self, path: str | Path) -> None:
         """Copy everything to a new path, consistent even while others write. The copy can be opened as a home.

@@ -64,6 +64,7 @@ FLOORS: list[set[str]] = [
         "review",
         "access",
         "memory",
+        "place",
         "home",
         "aio",
         "wiring",

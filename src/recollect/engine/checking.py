@@ -5,7 +5,7 @@ that contradicts the rows before it. Names, index and vectors derive from entrie
 so can an entry if the log proves its content. Other damage cannot be repaired and is only reported.
 """
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 
 from recollect import text
@@ -13,14 +13,14 @@ from recollect.engine import conversation_search, graph_checkpoints, log_replay
 from recollect.engine.agent_store import PAGE, Store, Work, document, every, reindex
 from recollect.errors import Corrupt
 from recollect.model.entry import Entry
-from recollect.model.report import Finding
+from recollect.model.report import Finding, Report
 from recollect.search import index
 from recollect.storage import entries, history
 from recollect.storage.columns import COLUMNS
 from recollect.storage.counters import Counters
-from recollect.storage.database import Row, Transaction
+from recollect.storage.database import Database, Row, Transaction
 
-__all__ = ["check"]
+__all__ = ["check", "check_all"]
 
 SHOWN = 20
 """Maximum number of findings listed for one part; the rest is only counted."""
@@ -45,6 +45,41 @@ class _Findings:
     """Ids of entries whose rows are unreadable, missing, or different from the log."""
     miscounted: bool = False
     """Whether the journal's counters are wrong."""
+
+
+def check_all(databases: Iterable[tuple[str, Database]], *, repair: bool) -> Report:
+    """Check every agent of these databases; with `repair`, rebuild derived data."""
+    entry_count = operation_count = event_count = erased = 0
+    findings: list[Finding] = []
+
+    def add_damage(where: str, error: Corrupt) -> None:
+        if not any(one.message == str(error) for one in findings):  # the same damage may stop every agent
+            findings.append(Finding(part="file", where=where, message=str(error)))
+
+    for label, database in databases:
+        try:
+            findings += database.admin.check()
+            agents = database.admin.agents()
+        except Corrupt as error:
+            add_damage(label, error)
+            continue
+        for agent in agents:
+            try:
+                more = check(Store(database, agent), f"{label}/{agent}", repair=repair)
+                entry_count, operation_count = entry_count + more[0], operation_count + more[1]
+                findings += more[2]
+                with database.read(agent) as tx:
+                    event_count += history.Journal.get(tx).events
+                    erased += tx.all("history.erased_count")[0][0]
+            except Corrupt as error:
+                add_damage(f"{label}/{agent}", error)
+    return Report(
+        entries=entry_count,
+        operations=operation_count,
+        events=event_count,
+        erased=erased,
+        findings=tuple(findings),
+    )
 
 
 def check(store: Store, where: str, *, repair: bool) -> tuple[int, int, list[Finding]]:

@@ -1,13 +1,15 @@
-"""Statistics of an agent: rows in, values out."""
+"""Statistics of an agent, and of all agents of some databases: rows in, values out."""
 
 from collections import Counter
+from collections.abc import Iterable, Mapping
 
-from recollect.model.stats import AgentCounts, AgentStats, ByDay
+from recollect.model.stats import AgentCounts, AgentStats, ByDay, ConnectionCounts, Stats
 from recollect.storage.counters import Counters
-from recollect.storage.database import Transaction
+from recollect.storage.database import Database, Transaction
 from recollect.storage.history import Journal
+from recollect.storage.schema import migrations
 
-__all__ = ["DAYS", "counts_of_agent", "of_agent"]
+__all__ = ["DAYS", "counts_of_agent", "of_agent", "of_databases"]
 
 DAY = 86_400_000
 DAYS = 90
@@ -29,6 +31,30 @@ def counts_of_agent(tx: Transaction, workspace: str) -> AgentCounts:
         conversations=conversations,
         events=Journal.get(tx).events,
         last_change=max(changes, default=None),
+    )
+
+
+def of_databases(
+    databases: Iterable[tuple[str | None, Database]], now: int, *, without: str, caches: Mapping[str, Mapping[str, int]]
+) -> Stats:
+    """Return the statistics of databases, each with the name of its workspace or None, for all agents but one."""
+    size, agents = 0, list[AgentStats]()
+    pools: dict[str, ConnectionCounts] = {}
+    for name, database in databases:
+        size += database.admin.size()
+        counts = database.admin.connections()
+        pools[counts.pool] = counts
+        for agent in database.admin.agents():
+            if agent != without:
+                with database.read(agent) as tx:
+                    agents.append(of_agent(tx, name, now))
+    states = ("used", "idle", "waiting")
+    return Stats(
+        schema=migrations()[-1].number,
+        bytes=size,
+        agents=tuple(agents),
+        connections={state: sum(getattr(one, state) for one in pools.values()) for state in states},
+        caches=caches,
     )
 
 
