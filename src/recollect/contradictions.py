@@ -25,7 +25,8 @@ from typing import NamedTuple
 from recollect import contradiction_words as lists
 from recollect.light_words import FUNCTION, LIGHT
 from recollect.model.review import Relation
-from recollect.text import few_marks, sentences
+from recollect.sentences import sentences
+from recollect.text import few_marks
 
 __all__ = ["Difference", "Weight", "compare", "topic"]
 

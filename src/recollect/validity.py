@@ -11,7 +11,8 @@ import unicodedata
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 
-from recollect.text import few_marks, sentences
+from recollect.sentences import sentences
+from recollect.text import few_marks
 
 __all__ = ["Validity", "stated_validity"]
 

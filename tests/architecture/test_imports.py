@@ -35,6 +35,7 @@ FLOORS: list[set[str]] = [
         "compounds",
         "languages",
         "stemming",
+        "sentences",
         "stop_words",
         "token_estimate",
         "statements",

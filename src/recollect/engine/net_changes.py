@@ -16,10 +16,10 @@ from recollect.errors import Invalid
 from recollect.model.entry import Kind
 from recollect.model.operation import Revision
 from recollect.model.overview import COUNTED, NetChange, NetChanges, Outcome
+from recollect.sentences import shortened
 from recollect.storage import entries
 from recollect.storage.counters import Counters
 from recollect.storage.database import Transaction
-from recollect.text import shortened
 
 __all__ = ["AUTOMATIC", "net_changes"]
 

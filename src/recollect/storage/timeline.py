@@ -3,10 +3,10 @@
 from collections.abc import Iterable
 
 from recollect.model.timeline import TimelineItem
+from recollect.sentences import shortened
 from recollect.storage import history
 from recollect.storage.database import Row, Transaction
 from recollect.storage.entries import CHUNK
-from recollect.text import shortened
 
 __all__ = ["conversations", "counts", "extent", "notes"]
 

@@ -13,8 +13,8 @@ from itertools import pairwise
 
 from recollect.engine.agent_store import Store
 from recollect.model.note_graph import NoteEdge, NoteGraph, NoteNode
+from recollect.sentences import shortened
 from recollect.storage.database import Row, Transaction
-from recollect.text import shortened
 from recollect.vault.links import targets
 
 __all__ = ["MAX_NOTES", "of_stores"]
