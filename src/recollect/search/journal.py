@@ -34,6 +34,11 @@ CANDIDATES = 500
 """Number of turns selected by BM25 before the other evidence is applied."""
 THEN = 100
 """Additional candidates from a date that the question names: this many by BM25, and this many of the newest."""
+BEST = 10
+"""Number of best turns by BM25 around which more turns become candidates: a short answer repeats nothing of what it is
+about, and may come some turns later."""
+FAR = 6
+"""Distance in turns up to which those are candidates."""
 NEAREST = 20
 """Number of nearest texts about conversations whose turns become candidates without a word match."""
 UNRELATED = 0.2
@@ -282,7 +287,7 @@ class JournalLookup:
         chosen = [np.array([seq for seq, _ in first], np.int64)]
         chosen += self._said_then(allowed)
         chosen += [self._within(span) for span in spans[:NEAREST] if span.cosine > UNRELATED]
-        seqs = self._beside(np.concatenate(chosen))
+        seqs = np.union1d(self._beside(np.concatenate(chosen)), self._beside(chosen[0][:BEST], FAR))
         found = self._candidates(tx, seqs, spans)
         question = turns.TurnQuery.read(self.query, self.words, {name for name in found.speaker if name})
         scores = turns.scores(question, found, average=self.average)
@@ -387,11 +392,11 @@ class JournalLookup:
         following = np.where(following < len(self.records), following, 0)
         return np.where(self.records["before"][following] == seqs, following, 0)
 
-    def _beside(self, seqs: Integers) -> Integers:
-        """Return the turns and those up to REACH places before and after them, ascending."""
+    def _beside(self, seqs: Integers, reach: int = turns.REACH) -> Integers:
+        """Return the turns and those up to `reach` places before and after them, ascending."""
         back = forth = seqs
         every = [seqs]
-        for _ in range(turns.REACH):
+        for _ in range(reach):
             back, forth = self._before(back), self._after(forth)
             every += [back, forth]
         found = np.sort(np.concatenate(every))
