@@ -21,8 +21,15 @@ def test_the_vector_of_a_text_is_the_mean_of_its_tokens_without_padding(tmp_path
     assert embedder.dimension == 3
     np.testing.assert_allclose(found, [[1, 0, 0], [0.25, 0.75, 0], [0, 0, 0]], atol=1e-6)
     assert embedder.embed([]).shape == (0, 3)
-    many = embed(embedder, [*["egg"] * 40, "harbour"])
-    assert many[:, 1].tolist() == [1] * 40 + [0]
+
+
+def test_texts_of_several_batches_and_all_lengths_keep_their_order(tmp_path: Path) -> None:
+    words = [(number * 7) % 41 for number in range(41)]
+    embedder = OnnxEmbedder(onnx_models.embedder(tmp_path / "embedder", VECTORS))
+    found = embedder.embed([" ".join(["harbour", *["egg"] * count]) for count in words])
+    np.testing.assert_allclose(found[:, 0], [1 / (1 + count) for count in words], atol=1e-6)
+    reranker = OnnxReranker(onnx_models.cross_encoder(tmp_path / "reranker", {"egg": 1}))
+    assert reranker.scores("which", [" ".join(["egg"] * count) for count in words]) == words
 
 
 def test_the_name_of_the_model_changes_with_its_weights(tmp_path: Path) -> None:

@@ -52,8 +52,10 @@ class OnnxEmbedder:
         """Return one row per text, not of unit length."""
         import numpy as np
 
-        rows = [self._vectors(batch) for batch in _batches(texts)]
-        return np.concatenate(rows) if rows else np.zeros((0, self.dimension), np.float32)
+        found = np.zeros((len(texts), self.dimension), np.float32)
+        for places in _batches(texts):
+            found[places] = self._vectors([texts[place] for place in places])
+        return found
 
     def _vectors(self, texts: Sequence[str]) -> NDArray[np.float32]:
         import numpy as np
@@ -80,7 +82,11 @@ class OnnxReranker:
 
     def scores(self, query: str, texts: Sequence[str]) -> list[float]:
         """Return how well each text answers the query, higher is better."""
-        return [score for batch in _batches(texts) for score in self._scores(query, batch)]
+        found = [0.0] * len(texts)
+        for places in _batches(texts):
+            for place, score in zip(places, self._scores(query, [texts[place] for place in places]), strict=True):
+                found[place] = score
+        return found
 
     def _scores(self, query: str, texts: Sequence[str]) -> list[float]:
         found, _ = self._files.run([(query, text) for text in texts])
@@ -144,6 +150,8 @@ class _ModelFolder:
                 tokenizer.enable_truncation(MAX_TOKENS)
                 options = onnxruntime.SessionOptions()
                 options.log_severity_level = 4
+                # Waiting threads sleep: a text is read in milliseconds, and other threads of the process need the time.
+                options.add_session_config_entry("session.intra_op.allow_spinning", "0")
                 session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
                 self._loaded = session, tokenizer
             return self._loaded
@@ -159,5 +167,7 @@ class _ModelFolder:
             raise ConfigError(f"the model in {self.folder} cannot be used: {str(error)[:200]}") from error
 
 
-def _batches(texts: Sequence[str]) -> Iterator[Sequence[str]]:
-    return (texts[start : start + BATCH] for start in range(0, len(texts), BATCH))
+def _batches(texts: Sequence[str]) -> Iterator[list[int]]:
+    """Yield the places of texts of similar length: every text of a batch takes as long as the longest."""
+    places = sorted(range(len(texts)), key=lambda place: len(texts[place]))
+    return (places[start : start + BATCH] for start in range(0, len(places), BATCH))
