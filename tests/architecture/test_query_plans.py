@@ -66,7 +66,7 @@ WHOLE = {
     "listing.count",
     "note_graph.notes",
     "reminders.every",
-    "signals.last",
+    "signals.record",
     "stats.last_event_at",
     "stats.last_operation_at",
     "tidying.old_signals",

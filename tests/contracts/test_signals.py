@@ -395,3 +395,28 @@ signals.EXIT_SECONDS = 0.1
         ended = ran(SCRIPT.replace('mem.remember("an apple a day", category="lessons")\n', "") + hold, str(path))
         assert (ended.stdout, ended.stderr) == ("", "")
         assert stored(home.agent("ana")) == 0
+
+
+def test_signals_of_several_transactions_are_all_written_and_name_no_erased_question(
+    home: Home, mem: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "CHUNK", 2)
+    kept = [mem.remember(f"amber number {number}") for number in range(3)]
+    erased = mem.remember("amber and the secret of the harbour")
+    assert mem.recall("amber number", limit=10)[3].entry == erased
+    mem.recall("number", limit=10)
+    other = home.agent("ben").remember("amber of another agent")
+    store, _ = mem._entries.holder(erased.id)
+    with store.write() as work:  # as another process does, whose erasure cannot reach the buffer of this one
+        work.tx.run("entries.delete", id=erased.id)
+    home.flush()
+    assert [mem.get(entry.id).access_count for entry in kept] == [2, 2, 2]
+    assert home.agent("ben").get(other.id).access_count == 0
+    queries = [query for entry in kept for query, _, _ in _recorded(mem, entry.id)]
+    assert sorted(queries) == ["", "", "", "number", "number", "number"]
+
+
+def _recorded(mem: Memory, entry_id: str) -> list[Any]:
+    store, _ = mem._entries.holder(entry_id)
+    with store.read() as tx:
+        return tx.all("signals.of", entry_id=entry_id)

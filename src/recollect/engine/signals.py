@@ -14,7 +14,7 @@ from weakref import WeakSet
 
 from recollect.engine.agent_store import Store
 from recollect.errors import RecollectError
-from recollect.storage import entries
+from recollect.storage import entries, recall_signals
 
 __all__ = ["Signals"]
 
@@ -22,6 +22,8 @@ AFTER_SECONDS = 1.0
 EXIT_SECONDS = 2.0
 """Maximum delay of the interpreter's exit, in seconds."""
 MOST = 10_000
+CHUNK = 4_000
+"""Signals of one transaction."""
 QUERY_LENGTH = 500
 _log = logging.getLogger("recollect.signals")
 
@@ -31,7 +33,7 @@ class _Signal:
     store: Store
     entry_id: str
     query: str | None
-    score: float
+    place: int
     at: int
 
 
@@ -62,7 +64,7 @@ class Signals:
         with self._lock:
             room = MOST - len(self._pending)
             self._pending += [
-                _Signal(store, entry_id, query[:QUERY_LENGTH] if store.agent == reader else None, 1 / place, now)
+                _Signal(store, entry_id, query[:QUERY_LENGTH] if store.agent == reader else None, place, now)
                 for place, (store, entry_id) in enumerate(found[:room], start=1)
             ]
             self._flush_soon()
@@ -120,37 +122,33 @@ class Signals:
 
     @staticmethod
     def _write(store: Store, signals: Sequence[_Signal], shown: Mapping[int, Sequence[str]]) -> None:
+        """Write the signals of a store, in transactions that are short enough for writers to wait for."""
         if not store.exists():  # deleted: a write would recreate it
             return
-        counts: dict[str, tuple[int, int]] = {}
-        for signal in signals:
-            times, last = counts.get(signal.entry_id, (0, 0))
-            counts[signal.entry_id] = times + 1, max(last, signal.at)
-        with store.write() as work:
-            for at, ids in shown.items():
-                entries.use(work.tx, ids, at)
-            living = entries.living(work.tx, list(counts))  # no signal may outlive its entry
-            touched = (
-                {"id": one, "times": times, "at": last} for one, (times, last) in counts.items() if one in living
-            )
-            work.tx.many("signals.touch", touched)
-            # The query of a hit that is gone may quote an entry that another process has erased.
-            unasked = {signal.query for signal in signals if signal.entry_id not in living}
-            recorded = [signal for signal in signals if signal.query is not None and signal.entry_id in living]
-            ((last_id,),) = work.tx.all("signals.last") if recorded else ((0,),)
-            work.tx.many(
-                "signals.record",
-                (
-                    {
-                        "id": number,
-                        "entry_id": signal.entry_id,
-                        "score": signal.score,
-                        "at": signal.at,
-                        "query": "" if signal.query in unasked else signal.query,
-                    }
-                    for number, signal in enumerate(recorded, last_id + 1)
-                ),
-            )
+        if shown:
+            with store.write() as work:
+                for at, ids in shown.items():
+                    entries.use(work.tx, ids, at)
+        unasked = set[str | None]()
+        for start in range(0, len(signals), CHUNK):
+            with store.write() as work:
+                rest = signals[start:]
+                gone = recall_signals.gone(work.tx, {signal.entry_id for signal in rest})
+                # The query of a hit that is gone may quote an entry that another process has erased.
+                unasked |= {signal.query for signal in rest if signal.entry_id in gone}
+                living = [signal for signal in rest[:CHUNK] if signal.entry_id not in gone]
+                counts: dict[str, tuple[int, int]] = {}
+                for signal in living:
+                    times, last = counts.get(signal.entry_id, (0, 0))
+                    counts[signal.entry_id] = times + 1, max(last, signal.at)
+                rows = (
+                    recall_signals.Signal(
+                        signal.entry_id, "" if signal.query in unasked else signal.query, signal.place, signal.at
+                    )
+                    for signal in living
+                    if signal.query is not None
+                )
+                recall_signals.record(work.tx, rows, counts)
 
 
 class _Soon(threading.Thread):

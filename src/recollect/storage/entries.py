@@ -51,7 +51,6 @@ __all__ = [
     "is_known",
     "last_before",
     "last_removal",
-    "living",
     "log",
     "logged_after",
     "logged_newest",
@@ -306,12 +305,6 @@ def use(tx: Transaction, ids: Sequence[str], at: int) -> None:
     """Record the time at which entries were last used: their age counts from it; nothing else changes."""
     for start in range(0, len(ids), CHUNK):
         tx.run("entries.use", ids=ids[start : start + CHUNK], at=at)
-
-
-def living(tx: Transaction, ids: Sequence[str]) -> set[str]:
-    """Return those of the ids that belong to entries which are not removed."""
-    parts = (tx.all("signals.living", ids=ids[start : start + CHUNK]) for start in range(0, len(ids), CHUNK))
-    return {entry_id for rows in parts for (entry_id,) in rows}
 
 
 def snapshot(entry: Entry) -> dict[str, Any]:

@@ -1,8 +1,9 @@
 """Named queries: `entries.insert` is the query `insert` of `queries/entries.sql`.
 
 They are written once, in the SQL that SQLite and PostgreSQL share: parameters are `:name`, `:name*` is a list inside
-`IN (…)`, and `:name!` an integer that is inlined as a literal. SQLite finds a parameter by its number at once, by its
-name among all others: `numbered` is for it, `expand` for PostgreSQL.
+`IN (…)`, and `:name!` an integer that is inlined as a literal. `json_each(:name)` has the items of a JSON array: one
+statement takes many rows. SQLite finds a parameter by its number at once, by its name among all others: `numbered` is
+for it, `expand` for PostgreSQL.
 """
 
 import json

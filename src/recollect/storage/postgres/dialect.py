@@ -7,6 +7,7 @@ from functools import cache
 __all__ = ["translate_migration", "translate_query", "vector_from_binary", "vector_to_text"]
 
 _PARAMETER = re.compile(r"(?<!:):(\w+)")
+_JSON_ARRAY = re.compile(r"\bjson_each\((:\w+)\)")
 _DIALECT = (
     (re.compile(r"\bINTEGER\b"), "BIGINT"),
     (re.compile(r"\bREAL\b"), "DOUBLE PRECISION"),
@@ -18,8 +19,9 @@ _DIALECT = (
 
 @cache
 def translate_query(text: str) -> bytes:
-    """Convert a query to psycopg's parameter style."""
-    return _PARAMETER.sub(r"%(\1)s", text.replace("%", "%%")).encode()
+    """Convert a query to psycopg's parameter style, and the items of a JSON array to PostgreSQL's function for them."""
+    text = _JSON_ARRAY.sub(r"json_array_elements(CAST(\1 AS json))", text.replace("%", "%%"))
+    return _PARAMETER.sub(r"%(\1)s", text).encode()
 
 
 def translate_migration(text: str) -> str:
