@@ -1,11 +1,14 @@
 """The history of one agent over years: size, and the times of recall, context and every kind of upkeep, year by year.
 
-    python bench/long_history.py [--years N] [--scale SHARE] [--location FOLDER]
+    python bench/long_history.py [--years N] [--scale SHARE] [--location FOLDER] [--alone]
 
 A year is 500,000 events in 5,000 conversations that end, and 30,000 entries; `--scale 0.01` makes a hundredth of it.
 After each year every job runs once, then the memory is checked and copied. Meanwhile a thread of the same process and
 another process recall, and so does a process with a copy of the memory, the control series: what the slowest recall of
 the first two takes longer than that of the control is what the job made it wait.
+
+With `--alone` nothing recalls meanwhile, and all times are processor time, which does not depend on what else the
+machine computes.
 """
 
 import argparse
@@ -16,6 +19,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
+from functools import partial
 from multiprocessing.connection import Connection
 from multiprocessing.context import SpawnProcess
 from pathlib import Path
@@ -112,11 +116,11 @@ def live(home: Home, made: Corpus, clock: FixedClock, scale: float) -> None:
     mem.remember_many(recollect.Add(f"{text} {clock.now()}") for text in made.texts[: round(ENTRIES * scale)])
 
 
-def spent(work: Callable[[], object]) -> float:
+def spent(work: Callable[[], object], clock: Callable[[], float] = time.perf_counter) -> float:
     """Seconds that it takes."""
-    start = time.perf_counter()
+    start = clock()
     work()
-    return time.perf_counter() - start
+    return clock() - start
 
 
 def main() -> None:
@@ -124,35 +128,44 @@ def main() -> None:
     parser.add_argument("--years", type=int, default=10)
     parser.add_argument("--scale", type=float, default=0.01)
     parser.add_argument("--location", type=Path)
+    parser.add_argument("--alone", action="store_true", help="without recalls meanwhile, in processor time")
     given = parser.parse_args()
     made = corpus(max(round(ENTRIES * given.scale), EVENTS), QUESTIONS)
-    print(
-        "year       MB  recall  search  context ms |  " + "  ".join(f"{job:>18}" for job in (*JOBS, "check", "backup"))
-    )
+    clock_used = time.process_time if given.alone else time.perf_counter
+    width = 7 if given.alone else 18
+    columns = "  ".join(f"{name[:width]:>{width}}" for name in (*JOBS, "check", "backup"))
+    print(f"year       MB    live  recall  search  context ms |  {columns}", flush=True)
     with tempfile.TemporaryDirectory(dir=given.location) as folder:
         path, clock = Path(folder, "memory.db"), FixedClock()
         with recollect.open(path, settings=WORDS_ALONE, clock=clock) as home:
             mem = home.agent("ana")
             for year in range(1, given.years + 1):
-                live(home, made, clock, given.scale)
+                lived = spent(partial(live, home, made, clock, given.scale), clock_used)
                 times = [
-                    timed(lambda question: mem.recall(question, limit=10), made.questions),
-                    timed(lambda question: mem.conversations.search(question), made.questions),
-                    timed(lambda question: mem.context(command=question), made.questions[:10]),
+                    timed(lambda question: mem.recall(question, limit=10), made.questions, clock_used),
+                    timed(lambda question: mem.conversations.search(question), made.questions, clock_used),
+                    timed(lambda question: mem.context(command=question), made.questions[:10], clock_used),
                 ]
-                copy = Path(folder, f"before-{year}.db")
-                home.backup(copy)
-                steps: list[Callable[[], object]] = [lambda job=job: home.jobs.run(job) for job in JOBS]
-                steps += [home.check, lambda year=year: home.backup(Path(folder, f"copy-{year}.db"))]
-                print(f"{year:4} {home.stats().bytes / 1e6:8.1f} " + " ".join(f"{one:7.2f}" for one in times), end=" |")
-                with closing(Recallers(home, path, copy, made.questions)) as recallers:
+                copy, backup = Path(folder, "before.db"), Path(folder, "copy.db")
+                steps: list[Callable[[], object]] = [partial(home.jobs.run, job) for job in JOBS]
+                steps += [home.check, partial(home.backup, backup)]
+                print(f"{year:4} {home.stats().bytes / 1e6:8.1f} {lived:7.1f}", end=" ")
+                print(" ".join(f"{one:7.2f}" for one in times), end=" |", flush=True)
+                if given.alone:
                     for step in steps:
-                        seconds, series = recallers.beside(step)
-                        slowest = "/".join(f"{max(taken):.0f}" for taken in series)
-                        print(f"  {f'{seconds:.2f}:{slowest}':>18}", end="", flush=True)
-                print()
-                copy.unlink()
-    print("of a job: seconds : slowest recall in milliseconds of a thread beside it / a process / the control")
+                        print(f"  {spent(step, clock_used):7.2f}", end="", flush=True)
+                else:
+                    home.backup(copy)
+                    with closing(Recallers(home, path, copy, made.questions)) as recallers:
+                        for step in steps:
+                            seconds, series = recallers.beside(step)
+                            slowest = "/".join(f"{max(taken):.0f}" for taken in series)
+                            print(f"  {f'{seconds:.2f}:{slowest}':>18}", end="", flush=True)
+                    copy.unlink()
+                print(f"  copy {backup.stat().st_size / 1e6:.1f} MB", flush=True)
+                backup.unlink()
+    if not given.alone:
+        print("of a job: seconds : slowest recall in milliseconds of a thread beside it / a process / the control")
 
 
 if __name__ == "__main__":

@@ -10,8 +10,11 @@ takes a tenth of a millisecond of processor time for a request. Afterwards every
 be there. The location is a new file by default; an empty PostgreSQL database will do as well. Words alone: no embedder.
 
 With `--before`, the `src` folder of another version, only the clients run, on each version in turns, on new
-memories and without background jobs; `--postgres` names a server on which it may make databases. It also says how much
-processor time the server takes for a request.
+memories and without background jobs; `--postgres` names a server on which it may make databases.
+
+It also says how much processor time the server takes for a request, and, for one worker, how much it takes from the
+moment a request is sent until its response is there: p50 and p99 of that do not depend on what other programs compute.
+The requests of the first second are not counted: each client's first one waits for what the server reads only once.
 """
 
 import argparse
@@ -44,6 +47,8 @@ from recollect.config import EmbedderSettings
 WORDS_ALONE = Settings(embedder=EmbedderSettings(kind="none"))
 QUESTIONS = 200
 ROUNDS = 3
+WARMING = 1.0
+"""Seconds before requests count."""
 LENGTH = re.compile(rb"content-length: (\d+)", re.IGNORECASE)
 
 
@@ -52,6 +57,10 @@ class Done:
     """What one client did."""
 
     seconds: list[float] = field(default_factory=list)
+    computed: list[float] = field(default_factory=list)
+    """Processor time of the server while a request was under way, in seconds."""
+    requests: int = 0
+    """All of them, also those of the first second."""
     ids: list[str] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
 
@@ -73,8 +82,11 @@ class Client:
 class Connection(asyncio.Protocol):
     """One client of many: sends a request as soon as the response to the last one is complete."""
 
-    def __init__(self, done: Done, requests: Iterator[tuple[bool, bytes]], end: float) -> None:
-        self._done, self._requests, self._until = done, requests, end
+    def __init__(
+        self, done: Done, requests: Iterator[tuple[bool, bytes]], end: float, seconds: float, server: int
+    ) -> None:
+        self._done, self._requests, self._since, self._until = done, requests, end - seconds, end
+        self._server = ~server << 3 | 2  # Linux's number for the processor clock of a process
         self.ended = asyncio.get_running_loop().create_future()
         self._received, self._missing, self._writes, self._start = b"", 0, False, 0.0
 
@@ -89,6 +101,7 @@ class Connection(asyncio.Protocol):
             return
         self._writes, request = next(self._requests)
         self._received = b""
+        self._computed = time.clock_gettime(self._server)
         self._transport.write(request)
 
     def data_received(self, data: bytes) -> None:
@@ -96,7 +109,10 @@ class Connection(asyncio.Protocol):
         head, found, body = self._received.partition(b"\r\n\r\n")
         if not found or len(body) < int(LENGTH.search(head)[1]):  # type: ignore[index]
             return
-        self._done.seconds.append(time.perf_counter() - self._start)
+        self._done.requests += 1
+        if self._start >= self._since:
+            self._done.seconds.append(time.perf_counter() - self._start)
+            self._done.computed.append(time.clock_gettime(self._server) - self._computed)
         if head[9:12] not in (b"200", b"201"):
             self._done.errors.append(f"{head[9:12]!r} {body[:200]!r}")
         elif self._writes:
@@ -123,15 +139,15 @@ def prepared(number: int, kind: str, made: Corpus, host: str) -> Iterator[tuple[
         yield writes, head.encode() + b"Content-Length: %d\r\n\r\n" % len(sent) + sent
 
 
-async def load(address: str, clients: int, seconds: float, kind: str, made: Corpus) -> Done:
+async def load(address: str, pid: int, clients: int, seconds: float, kind: str, made: Corpus) -> Done:
     """All clients, for so long."""
     done, where = Done(), urlsplit(address)
-    end, loop = time.perf_counter() + seconds, asyncio.get_running_loop()
+    end, loop = time.perf_counter() + WARMING + seconds, asyncio.get_running_loop()
     everyone = []
     for number in range(clients):
         requests = prepared(number, kind, made, where.netloc)
         _, one = await loop.create_connection(
-            lambda requests=requests: Connection(done, requests, end),  # type: ignore[misc]
+            lambda requests=requests: Connection(done, requests, end, seconds, pid),  # type: ignore[misc]
             where.hostname or "",
             where.port or 0,
         )
@@ -140,9 +156,9 @@ async def load(address: str, clients: int, seconds: float, kind: str, made: Corp
     return done
 
 
-def loaded(address: str, clients: int, seconds: float, kind: str, made: Corpus) -> Done:
+def loaded(address: str, pid: int, clients: int, seconds: float, kind: str, made: Corpus) -> Done:
     """All clients, in a process of their own."""
-    return uvloop.run(load(address, clients, seconds, kind, made))
+    return uvloop.run(load(address, pid, clients, seconds, kind, made))
 
 
 @contextmanager
@@ -197,16 +213,22 @@ def compare(mem: recollect.Memory, address: str, questions: list[str]) -> None:
     print(f"{rest - library:+.2f} ms; aim {2 * library + 2:.2f} ms at most")
 
 
+def percentiles(seconds: list[float]) -> list[float]:
+    """p50, p95 and p99 in milliseconds."""
+    ordered = sorted(seconds)
+    return [ordered[min(int(len(ordered) * share), len(ordered) - 1)] * 1000 for share in (0.5, 0.95, 0.99)]
+
+
 def crowd(address: str, pid: int, clients: int, seconds: float, kind: str, made: Corpus) -> list[str]:
     """Many clients at once; the ids of everything that they were told is stored."""
     before = processor(pid)
     with multiprocessing.get_context("fork").Pool(1) as pool:
-        done = pool.apply(loaded, (address, clients, seconds, kind, made))
-    used = (processor(pid) - before) * 1000 / max(len(done.seconds), 1)
-    taken = sorted(done.seconds)
-    at = [taken[min(int(len(taken) * share), len(taken) - 1)] * 1000 for share in (0.5, 0.95, 0.99)]
-    print(f"{kind:7} {at[0]:8.1f} {at[1]:8.1f} {at[2]:8.1f} ms {len(taken) / seconds:10,.0f}/s ", end="")
-    print(f"{len(done.errors):6} errors {used:8.2f} ms of processor time each", flush=True)
+        done = pool.apply(loaded, (address, pid, clients, seconds, kind, made))
+    used = (processor(pid) - before) * 1000 / max(done.requests, 1)
+    at, computed = percentiles(done.seconds), percentiles(done.computed)
+    print(f"{kind:7} {at[0]:8.1f} {at[1]:8.1f} {at[2]:8.1f} ms {len(done.seconds) / seconds:10,.0f}/s ", end="")
+    print(f"{len(done.errors):6} errors; processor time {used:6.2f} ms each, ", end="")
+    print(f"while under way p50 {computed[0]:6.1f}, p99 {computed[2]:6.1f} ms", flush=True)
     for error in done.errors[:3]:
         print(f"        {error}")
     return done.ids
