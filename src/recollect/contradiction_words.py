@@ -182,7 +182,7 @@ ENDED = _pattern(
 CHANGED = _pattern(
     r"""
     instead instead_of rather_than moved moving moves relocated transferred migrated switched switching swapped changed
-    changes replaced replaces rescheduled postponed pushed_(?:back|to) delayed brought_forward raised increased
+    changes replaced replaces rescheduled rebooked postponed pushed_(?:back|to) delayed brought_forward raised increased
     went_up lowered reduced renamed rewritten took_over taken_over takes_over shifted upgraded downgraded converted
     from_now_on as_of formerly extended shortened promoted reassigned went_from found_out has_become became
     """,

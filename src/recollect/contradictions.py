@@ -28,7 +28,7 @@ from recollect.model.review import Relation
 from recollect.sentences import sentences
 from recollect.text import few_marks
 
-__all__ = ["Difference", "Weight", "compare", "topic"]
+__all__ = ["Difference", "Weight", "compare", "compare_notes", "statement", "topic"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,9 +139,27 @@ def compare(older: str, newer: str, weight: Weight = _equal) -> Difference | Non
     if firsts and [one.folds for one in firsts] == [other.folds for other in seconds]:
         said = sum(weight(word.folded) for one in firsts for word in one.words if word.content)
         return Difference(Relation.REPEATS, "both say the same") if said >= REPEATED else None
-    pairs = (_Pair(one, other, weight) for one, other in product(firsts, seconds) if _related(one, other))
+    might = _related if weight is not _equal else _equally_related
+    pairs = (_Pair(one, other, weight) for one, other in product(firsts, seconds) if might(one, other))
     found = (rule(pair) for pair in pairs for rule in _RULES)
     return next((difference for difference in found if difference is not None), None)
+
+
+def compare_notes(
+    older: tuple[str | None, str], newer: tuple[str | None, str], weight: Weight = _equal
+) -> Difference | None:
+    """Return the relation of two notes, each given as (name, content); a name belongs to the statement."""
+    texts = statement(*older), statement(*newer)
+    difference = compare(*texts, weight)
+    named = [text != content for text, (_, content) in zip(texts, (older, newer), strict=True)]
+    if difference is None and any(named) and not all(named):  # two names may be those of two things
+        return compare(older[1], newer[1], weight)
+    return difference
+
+
+def statement(name: str | None, content: str) -> str:
+    """Return the content of a note after its name, unless the content contains the name."""
+    return content if name is None or name.casefold() in content.casefold() else f"{name}: {content}"
 
 
 def topic(text: str) -> frozenset[str]:
@@ -153,6 +171,15 @@ def _related(one: _Statement, other: _Statement) -> bool:
     """Return whether two topics have several words in common, or the subject of the older one."""
     common = one.roots & other.roots
     return (len(common) > 1 or one.subject in common) and one.folds != other.folds
+
+
+def _equally_related(one: _Statement, other: _Statement) -> bool:
+    """Return whether the topics have enough in common for the least strict rule, if all words weigh the same."""
+    if not _related(one, other) or one.east_asian or other.east_asian:
+        return _related(one, other)
+    common = len(one.roots & other.roots)
+    rest = max(len(one.roots), len(other.roots)) - common - 1
+    return common >= LEAST_SHARE * (common + max(rest, 0))
 
 
 @lru_cache(maxsize=4_096)  # a note is compared with several neighbours
@@ -254,6 +281,8 @@ def _root(folded: str) -> str:
     return folded[:_ROOT]
 
 
+LEAST_SHARE = 0.3
+"""Minimum share of two topics for any rule. A rule leaves at most one word of each out."""
 SHORT = 12
 """Maximum number of words of a sentence that states where something is."""
 PLAIN = 1.3

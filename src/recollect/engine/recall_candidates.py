@@ -132,7 +132,7 @@ def is_tied(found: Candidates, limit: int) -> bool:
     return len(scores) > limit and scores[limit - 1][1] == scores[-1][1]
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class KnownCandidates:
     """What was read of a store's candidates; a deeper search reads only further ones."""
 
@@ -146,6 +146,8 @@ class KnownCandidates:
     vectors: "dict[int, NDArray[np.float32]]" = field(default_factory=dict)
     pairs: list[Row] = field(default_factory=list)
     """The open pairs of review whose older entry was read."""
+    reviewed_at: int = 0
+    """When the job `review` last compared the store's notes."""
 
 
 class QueryTerms:

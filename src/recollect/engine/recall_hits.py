@@ -4,7 +4,7 @@ The lists are fused; decay multiplies each score once, as a bounded factor; ties
 latest write; near-duplicates of a better hit are dropped. Among the best, a hand-off, chunk or archive comes after the
 notes that hold the same words of the query, not counting words that say little by themselves (use, go, have). Hits that
 are close but differ form a group: each lists the others, and the newest comes first. So does the newer one of a pair
-that waits for review.
+that waits for review, or that the review will find.
 """
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
@@ -17,10 +17,11 @@ from recollect.engine import access_policy
 from recollect.engine.agent_store import Store, document
 from recollect.engine.recall_candidates import Candidates, KnownCandidates, QueryTerms, RankedList
 from recollect.engine.recall_request import Request
+from recollect.engine.unreviewed_pairs import corrections
 from recollect.model.entry import Entry, Scope
 from recollect.model.recall import Hit, Why
 from recollect.search import confidence, duplicates, ranking
-from recollect.storage import entries
+from recollect.storage import entries, reviews
 from recollect.storage.database import NamedQuery
 
 if TYPE_CHECKING:
@@ -76,9 +77,13 @@ def hits_of(found: Sequence[Candidates], request: Request, measure: QueryTerms) 
     vectors: dict[int, NDArray[np.float32]] = {}
     distinct = _distinct(found, keys, ordered, stored, vectors, request, measure=measure)
     distinct, similar = _grouped(distinct, stored, vectors, request.query)
-    own = {stored[n].id: n for n in distinct}
-    pairs = sorted(pair for one in found for pair in measure.known[one.store].pairs)
-    distinct = _newer_first(distinct, [(own.get(older), own.get(newer)) for _, older, newer in pairs])
+    distinct = _newer_first(
+        distinct,
+        [
+            *_open_pairs(distinct, found, stored, measure),
+            *_unreviewed_pairs(distinct, found, keys, stored, measure, now=request.now),
+        ],
+    )
     best = [(found[keys[n][0]].store, keys[n][1], stored[n]) for n in distinct[: confidence.BEST]]
     sure = _confidence(best, request.query, measure)
     words_places, vector_places = (_places(by_words), _places(by_vector)) if request.explain else ({}, {})
@@ -171,13 +176,37 @@ def _grouped(
     return order, similar
 
 
-def _newer_first(ranked: Sequence[int], pairs: Sequence[tuple[int | None, int | None]]) -> list[int]:
+def _open_pairs(
+    ranked: Sequence[int], found: Sequence[Candidates], stored: Mapping[int, Entry], measure: QueryTerms
+) -> list[tuple[int, int]]:
+    """Return the pairs (older, newer) that wait for review."""
+    own = {stored[n].id: n for n in ranked}
+    pairs = sorted(pair for one in found for pair in measure.known[one.store].pairs)
+    return [(own[older], own[newer]) for _, older, newer in pairs if older in own and newer in own]
+
+
+def _unreviewed_pairs(
+    ranked: Sequence[int],
+    found: Sequence[Candidates],
+    keys: Sequence[tuple[int, int]],
+    stored: Mapping[int, Entry],
+    measure: QueryTerms,
+    *,
+    now: int,
+) -> Iterator[tuple[int, int]]:
+    """Yield the pairs (older, newer) that the job `review` has not found yet, of each store."""
+    for place, one in enumerate(found):
+        of_store = [n for n in ranked if keys[n][0] == place]
+        yield from corrections(one.store, of_store, stored, measure.known[one.store].reviewed_at, now)
+
+
+def _newer_first(ranked: Sequence[int], pairs: Sequence[tuple[int, int]]) -> list[int]:
     """Return the candidates with the newer one of each pair (older, newer) before the older one."""
     order, moved = list(ranked), True
     while moved:  # ends, because all pairs agree with the order of time
         moved = False
         for older, newer in pairs:
-            if older in order and newer in order and order.index(older) < order.index(newer):
+            if order.index(older) < order.index(newer):
                 order.remove(newer)
                 order.insert(order.index(older), newer)
                 moved = True
@@ -259,11 +288,12 @@ def _read(
 def _read_docs(store: Store, docs: list[int], known: KnownCandidates) -> None:
     with store.read() as tx:
         own = store.vectors
-        queries: list[NamedQuery] = [("reviews.open_of_docs", {"docs": docs})]
+        queries: list[NamedQuery] = [("reviews.open_of_docs", {"docs": docs}), ("reviews.reviewed_at", {})]
         queries += [own.query_of(docs)] if own is not None else []
-        read, (open_pairs, *embedded) = entries.read_docs(tx, docs, *queries)
+        read, (open_pairs, reviewed, *embedded) = entries.read_docs(tx, docs, *queries)
         known.read.update(docs)
         known.stored |= read
         known.pairs += open_pairs
+        known.reviewed_at = reviews.reviewed_at(reviewed)
         if own is not None:
             known.vectors |= own.read_of(tx, embedded[0])

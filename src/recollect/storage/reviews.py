@@ -19,6 +19,7 @@ __all__ = [
     "progress",
     "put",
     "resolve",
+    "reviewed_at",
     "set_progress",
     "written_after",
 ]
@@ -132,6 +133,11 @@ def progress(tx: Transaction) -> int:
     """Return the number of the operation up to which entries were compared."""
     row = tx.one("reviews.progress")
     return 0 if row is None else int(row[0])
+
+
+def reviewed_at(rows: Sequence[Row]) -> int:
+    """Return when entries were last compared, from the rows of `reviews.reviewed_at`; 0 if never."""
+    return int(rows[0][0]) if rows else 0
 
 
 def set_progress(tx: Transaction, operation: int, now: int) -> None:

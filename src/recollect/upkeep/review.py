@@ -10,18 +10,17 @@ each pair that a rule proposes, up to a budget per run and never inside a transa
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
-from math import log
 
 from recollect import fencing, names, text
-from recollect.contradictions import Difference, Weight, compare, topic
+from recollect.contradictions import Difference, Weight, compare_notes, statement, topic
 from recollect.engine.agent_store import Store
 from recollect.errors import ConfigError, Unavailable
 from recollect.light_words import says_little
 from recollect.model.entry import Category, Scope
 from recollect.model.review import Relation
 from recollect.providers.base import LanguageModel, complete, json_object, prompt
-from recollect.search.index import Index
 from recollect.search.lookup import Statistics
+from recollect.search.rarity import Rarity
 from recollect.storage import entries, reviews
 from recollect.storage.counters import Counters
 from recollect.storage.database import Row, Transaction
@@ -39,10 +38,6 @@ DEEPEST = 512
 """Documents that are searched for them; others may be closed, or no notes."""
 QUERY_LENGTH = 600
 """Characters of a note by which its neighbours are searched."""
-FEW = 1_000
-"""Notes that a store counts as, at least, when the weights of words are computed."""
-MOST_WORDS = 200_000
-"""Words whose weights are kept."""
 QUERY_WORDS = 12
 """Its rarest words, by which they are searched."""
 COMPARED_OPERATIONS = ("add", "write", "rename")
@@ -65,7 +60,7 @@ def review(job_run: JobRun, store: Store) -> None:
     if waiting:
         with job_run.step(store):  # opening it rebuilds an index of another version of the text analysis
             pass
-    rarity = _Rarity(store.index)
+    rarity = Rarity(store.index)
     while waiting:
         with job_run.read(store) as tx:
             waiting = reviews.written_after(tx, reviews.progress(tx), BATCH)
@@ -85,13 +80,17 @@ class _Note:
 
     id: str
     doc: int
+    name: str | None
     content: str
-    statement: str
-    """Its content, after its name if the content does not contain it."""
     created_at: int
     place: tuple[str, str | None]
     """Notes of a conversation or channel are compared only with others of the same one."""
     is_decision: bool
+
+    @property
+    def statement(self) -> str:
+        """Its content, after its name if the content does not contain it."""
+        return statement(self.name, self.content)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,54 +105,10 @@ class _Compared:
     """The id of the unresolved pair that they are already."""
 
 
-class _Rarity:
-    """How rare words are in a store. Each is looked up once per run.
-
-    A small store is treated as if it had FEW notes: there every word is rare, and none says little because two notes
-    share it.
-    """
-
-    def __init__(self, index: Index) -> None:
-        self._index = index
-        self._held: dict[str, int] = {}
-        self._weights: dict[str, float] = {}
-
-    def tidy(self) -> None:
-        """Forget everything if it has become much."""
-        if len(self._held) + len(self._weights) > MOST_WORDS:
-            self._held.clear()
-            self._weights.clear()
-
-    def learn(self, tx: Transaction, counters: Counters, words: Iterable[Sequence[str]]) -> None:
-        """Look up the words, given by their spellings, that are not known yet."""
-        new = list({term for word in words for term in word if term not in self._held})
-        self._held |= {**dict.fromkeys(new, 0), **self._index.holding(tx, counters, new)}
-
-    def weigh(self, tx: Transaction, counters: Counters, words: Iterable[str]) -> None:
-        """Compute the weights of words that have none yet."""
-        spelled = {word: text.word_terms(word) for word in words if word not in self._weights}
-        self.learn(tx, counters, chain.from_iterable(spelled.values()))
-        notes = max(counters.live, FEW)
-        for word, spellings in spelled.items():
-            held = max(map(self._holding, spellings), default=0)
-            self._weights[word] = log(notes / max(held, 1)) / log(notes)
-
-    def rarest(self, words: Sequence[Sequence[str]], count: int) -> list[Sequence[str]]:
-        """Return the rarest of the words, which must be known."""
-        return sorted(words, key=self._holding)[:count]
-
-    def weight(self, word: str) -> float:
-        """Return the weight of a word: 1 if one note has it, 0 if every note has it."""
-        return self._weights[word]
-
-    def _holding(self, word: Sequence[str]) -> int:
-        return max(self._held[term] for term in word)
-
-
 class _Comparison:
     """Compares notes of one store with their neighbours. A note is read once."""
 
-    def __init__(self, tx: Transaction, store: Store, now: int, rarity: _Rarity) -> None:
+    def __init__(self, tx: Transaction, store: Store, now: int, rarity: Rarity) -> None:
         self._tx, self._index, self._now, self._rarity = tx, store.index, now, rarity
         self._counters = Counters.get(tx)
         self._read: dict[int, _Note | None] = {}
@@ -223,14 +178,13 @@ def _search_words(statement: str) -> list[Sequence[str]]:
 
 def _note(row: Row, name: str | None) -> _Note:
     doc, entry_id, content, created_at, scope, conversation, channel, category = row
-    statement = content if name is None or name.casefold() in content.casefold() else f"{name}: {content}"
     place = {Scope.CONVERSATION: conversation, Scope.CHANNEL: channel}.get(scope)
     where = ("" if place is None else scope, place)
     return _Note(
         id=entry_id,
         doc=doc,
+        name=name,
         content=content,
-        statement=statement,
         created_at=created_at,
         place=where,
         is_decision=category == Category.DECISIONS,
@@ -239,10 +193,7 @@ def _note(row: Row, name: str | None) -> _Note:
 
 def _compared(note: _Note, other: _Note, known: OpenPair | None, weight: Weight) -> _Compared:
     older, newer = sorted((note, other), key=lambda one: (one.created_at, one.id))
-    difference = compare(older.statement, newer.statement, weight)
-    named = [one.content != one.statement for one in (older, newer)]
-    if difference is None and any(named) and not all(named):  # two names may be those of two things
-        difference = compare(older.content, newer.content, weight)
+    difference = compare_notes((older.name, older.content), (newer.name, newer.content), weight)
     if difference is None and older.is_decision and (thing := replaced_in(older.content, newer.content)):
         difference = Difference(Relation.UPDATES, f"the newer one replaces {thing}")
     identity = None if known is None else known.id

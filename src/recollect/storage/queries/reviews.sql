@@ -51,6 +51,9 @@ UPDATE reviews SET resolved_at = :resolved_at, resolution = :resolution WHERE ag
 -- name: progress
 SELECT operation FROM review_progress WHERE agent = :agent
 
+-- name: reviewed_at
+SELECT reviewed_at FROM review_progress WHERE agent = :agent
+
 -- name: set_progress
 INSERT INTO review_progress (agent, operation, reviewed_at) VALUES (:agent, :operation, :reviewed_at)
 ON CONFLICT (agent) DO UPDATE SET operation = excluded.operation, reviewed_at = excluded.reviewed_at

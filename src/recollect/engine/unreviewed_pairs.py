@@ -1,0 +1,72 @@
+"""Corrections among the hits of a recall that the job `review` has not compared yet.
+
+The argument. The job runs once an hour, and never where no server runs, but a correction must come before what it
+corrects from the first recall on. So notes written since the last review are compared with the hits that rank before
+them, by the rules of the job. Nothing is stored: the job lists the pair when it runs. How rare words are is looked up
+for a pair only if it would be found with all words equally rare, because looking it up for all hits would take longer
+than the recall.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from recollect.contradictions import compare_notes, statement, topic
+from recollect.engine.agent_store import Store
+from recollect.model.entry import Category, Entry, Kind, Scope, State
+from recollect.model.review import Relation
+from recollect.search.rarity import Rarity
+
+__all__ = ["corrections"]
+
+FIRST = 10
+"""Number of hits that are compared with each other."""
+LONGEST = 200
+"""Maximum length of a note that is compared: a correction is short. The job compares longer ones, too."""
+
+
+def corrections(
+    store: Store, ranked: Sequence[int], stored: Mapping[int, Entry], reviewed_at: int, now: int
+) -> list[tuple[int, int]]:
+    """Return the pairs (older, newer) of a store's candidates of which the newer one ranks behind the older one.
+
+    Notes that were last written until `reviewed_at` have been compared by the job.
+    """
+    notes = [(n, stored[n]) for n in ranked[:FIRST] if _is_compared(stored[n], now)]
+    likely = [
+        (older, newer)
+        for place, (newer, note) in enumerate(notes)
+        if note.updated_at > reviewed_at
+        for older, other in notes[:place]
+        if other.created_at < note.created_at and _place(other) == _place(note) and _corrects(note, other)
+    ]
+    if not likely:
+        return []
+    words = {word for n in {n for pair in likely for n in pair} for word in topic(_statement(stored[n]))}
+    rarity = Rarity(store.index)
+    with store.search() as (tx, counters):
+        rarity.weigh(tx, counters, words)
+    return [(older, newer) for older, newer in likely if _corrects(stored[newer], stored[older], rarity)]
+
+
+def _is_compared(entry: Entry, now: int) -> bool:
+    """Return whether the job compares an entry: whether it is a note that holds, and no hand-off."""
+    return (
+        len(entry.content) <= LONGEST
+        and entry.kind is Kind.NOTE
+        and entry.category is not Category.HANDOFFS
+        and entry.state_at(now) is State.CURRENT
+    )
+
+
+def _place(entry: Entry) -> str | None:
+    """Return the conversation or channel of a note that is compared only with others of the same one."""
+    return {Scope.CONVERSATION: entry.conversation_id, Scope.CHANNEL: entry.channel_id}.get(entry.scope)
+
+
+def _statement(entry: Entry) -> str:
+    return statement(entry.name, entry.content)
+
+
+def _corrects(note: Entry, other: Entry, rarity: Rarity | None = None) -> bool:
+    both = (other.name, other.content), (note.name, note.content)
+    difference = compare_notes(*both) if rarity is None else compare_notes(*both, rarity.weight)
+    return difference is not None and difference.relation is not Relation.REPEATS
