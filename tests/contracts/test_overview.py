@@ -115,6 +115,17 @@ def test_only_the_newest_operations_are_compared(home: Home, clock: FixedClock) 
     assert ([one.label for one in last.items], last.earlier) == (["Note number 0"], None)
 
 
+def test_pieces_of_transcripts_do_not_hide_the_notes_before_them(home: Home, clock: FixedClock) -> None:
+    ana = home.agent("ana")
+    since = clock.now()
+    ana.remember("Likes tea")
+    ana.remember_many([Add(f"Hand-off {number}", tags=("auto-handoff",)) for number in range(1_001)])
+    found = ana.overview(since=since).changes
+    assert ([one.label for one in found.items], found.added, found.complete) == (["Likes tea"], 1, True)
+    every = ana.changed_since(since, transcripts=True, limit=2_000)
+    assert (len(every.items), every.added) == (1_000, 1_002)
+
+
 def test_the_pages_of_changes_show_each_entry_once(home: Home, clock: FixedClock) -> None:
     ana = home.agent("ana")
     ana.remember("Written before", name="before")

@@ -3,8 +3,9 @@
 The argument. An entry's oldest operation in the period says whether it existed before, its newest one whether it exists
 now. Fields take their old value from the oldest operation that changed them and their new one from the newest, so a
 reverted change is no difference. Only the newest operations are read, up to a limit; beyond it the database counts the
-added entries, so that this number is right after an import, and says which of those read are new. A page continues
-before the operations of the last one; an entry is shown once, where its newest operation is.
+added entries, so that this number is right after an import, and says which of those read are new. The pieces that
+upkeep makes of an imported conversation do not count towards the limit, or they would hide every note. A page
+continues before the operations of the last one; an entry is shown once, where its newest operation is.
 """
 
 from collections.abc import Mapping, Sequence
@@ -107,7 +108,7 @@ def _ends(cursor: str | None, stores: int) -> list[int]:
 def _part(store: Store, since: int, end: int, *, transcripts: bool) -> _Part:
     with store.read() as tx:
         start = entries.last_before(tx, Counters.get(tx).operations, since)
-        log = entries.logged_newest(tx, start, end, COUNTED + 1)
+        log = entries.logged_newest(tx, start, end, COUNTED + 1, transcripts=transcripts)
         whole = len(log) <= COUNTED
         log = log[:COUNTED]
         changes = _differences(tx, log, None if whole else start, transcripts=transcripts)

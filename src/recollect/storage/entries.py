@@ -416,9 +416,13 @@ def last_before(tx: Transaction, last: int, at: int) -> int:
     return low
 
 
-def logged_newest(tx: Transaction, seq: int, before: int, limit: int) -> list[Revision]:
-    """Return the newest operations between two sequence numbers, both excluded, newest first."""
-    return [_revision(row) for row in tx.all("operations.newest", seq=seq, before=before, limit=limit)]
+def logged_newest(tx: Transaction, seq: int, before: int, limit: int, *, transcripts: bool) -> list[Revision]:
+    """Return the newest operations between two sequence numbers, both excluded, newest first.
+
+    Those on existing pieces of transcripts are left out unless `transcripts` is set.
+    """
+    rows = tx.all("operations.newest", seq=seq, before=before, limit=limit, transcripts=int(transcripts))
+    return [_revision(row) for row in rows]
 
 
 def changed_between(tx: Transaction, seq: int, before: int) -> bool:

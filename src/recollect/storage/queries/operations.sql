@@ -59,9 +59,14 @@ WHERE agent = :agent AND seq > :seq ORDER BY seq LIMIT :limit
 -- name: first_from
 SELECT seq, at FROM operations WHERE agent = :agent AND seq >= :seq ORDER BY seq LIMIT 1
 
+-- The newest operations; those on pieces of transcripts only if they are asked for.
 -- name: newest
 SELECT seq, at, actor, operation, entry_id, before, after FROM operations
-WHERE agent = :agent AND seq > :seq AND seq < :before ORDER BY seq DESC LIMIT :limit
+WHERE agent = :agent AND seq > :seq AND seq < :before AND (CAST(:transcripts AS INTEGER) = 1 OR NOT EXISTS (
+    SELECT 1 FROM entries WHERE entries.agent = :agent AND entries.id = operations.entry_id
+        AND (entries.kind <> 'note' OR replace(entries.tags, '"auto-handoff"', '') <> entries.tags)
+))
+ORDER BY seq DESC LIMIT :limit
 
 -- The entries of a list that have this operation or a later one.
 -- name: touched_from
