@@ -115,6 +115,41 @@ CHATGPT = {
 }
 
 
+def test_a_chat_without_a_title_and_its_branches_are_called_after_what_the_user_said_first(
+    home: Home, mem: Memory, tmp_path: Path
+) -> None:
+    content = {
+        "content_type": "multimodal_text",
+        "parts": [{"content_type": "image_asset_pointer"}, "What is this rope?"],
+    }
+    nodes = [
+        node("u1", None, said("user", "", 1_700_100_000, content=content)),
+        node("a1", "u1", said("assistant", "A halyard.", 1_700_100_001)),
+        node("a2", "u1", said("assistant", "A sheet.", 1_700_100_002)),
+    ]
+    spoken = {"type": "voice_note", "title": "Voice", "text": "Which knot holds best?"}
+    claude = {
+        "uuid": "c1",
+        "name": "",
+        "chat_messages": [
+            {"uuid": "m1", "sender": "human", "text": "", "content": [spoken], "parent_message_uuid": None},
+            {"uuid": "m2", "sender": "assistant", "text": "A bowline.", "parent_message_uuid": "m1"},
+            {"uuid": "m3", "sender": "assistant", "text": "A hitch.", "parent_message_uuid": "m1"},
+        ],
+    }
+    home.import_(
+        packed(tmp_path / "chatgpt.zip", {"conversations.json": [chat("rope", nodes, "a2", title=None)]}), agent="ana"
+    )
+    home.import_(packed(tmp_path / "claude.zip", {"conversations.json": [claude]}), agent="ana")
+    titles = {info.chat_id: info.title for info in mem.conversations.list()}
+    assert titles == {
+        "rope": "What is this rope?",
+        "rope/a1": "What is this rope? (another branch)",
+        "c1": "Which knot holds best?",
+        "c1/m2": "Which knot holds best? (another branch)",
+    }
+
+
 def test_a_zip_of_chatgpt_is_read_as_it_comes(home: Home, mem: Memory, tmp_path: Path) -> None:
     path = packed(tmp_path / "chatgpt.zip", CHATGPT)
     dry = home.import_(path, agent="ana", dry_run=True)

@@ -1,5 +1,6 @@
 """Channels, conversations and the events of the journal. Frozen values; no I/O."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -24,8 +25,13 @@ __all__ = [
     "SavedView",
     "Status",
     "Turn",
+    "opening_line",
     "reference",
 ]
+
+TITLE = 80
+"""Maximum length of a title that is made from a text."""
+_PLACEHOLDER = re.compile(r"\[[^\[\]]*\]")
 
 
 class Status(StrEnum):
@@ -129,6 +135,13 @@ class ConversationHandle(Protocol):
     @property
     def ref_code(self) -> str:
         """The ref code of the conversation."""
+
+
+def opening_line(text: str) -> str:
+    """Return the first line of a text, shortened, as a title. A line such as `[image]` counts only without another."""
+    lines = [" ".join(line.split()) for line in text.splitlines() if line.strip()]
+    title = next((line for line in lines if not _PLACEHOLDER.fullmatch(line)), lines[0] if lines else "")
+    return title if len(title) <= TITLE else f"{title[:TITLE].rpartition(' ')[0] or title[:TITLE]}…"
 
 
 def reference(conversation: ConversationHandle | str | None) -> str | None:

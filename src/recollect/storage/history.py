@@ -8,7 +8,17 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from recollect.errors import Corrupt
-from recollect.model.history import Channel, ConversationInfo, Event, EventType, Lane, PayloadRow, SavedView, Status
+from recollect.model.history import (
+    Channel,
+    ConversationInfo,
+    Event,
+    EventType,
+    Lane,
+    PayloadRow,
+    SavedView,
+    Status,
+    opening_line,
+)
 from recollect.storage.database import NamedQuery, Row, Transaction
 
 __all__ = [
@@ -46,8 +56,6 @@ PAGE = 1_000
 SPARE = 16
 """Extra events to read beyond the number needed, because some are not messages."""
 LONGEST = 9_223_372_036_854_775_807
-TITLE = 80
-"""Maximum length of a title in characters."""
 
 
 @dataclass(slots=True)
@@ -192,9 +200,7 @@ def _imported_title(info: ConversationInfo) -> str | None:
 
 
 def _title(info: ConversationInfo, opening: str) -> str:
-    lines = (" ".join(line.split()) for line in (_imported_title(info) or opening).splitlines())
-    title = next(filter(None, lines), "")
-    return title if len(title) <= TITLE else f"{title[:TITLE].rpartition(' ')[0] or title[:TITLE]}…"
+    return opening_line(_imported_title(info) or opening)
 
 
 # Events

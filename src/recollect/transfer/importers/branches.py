@@ -1,9 +1,12 @@
 """Branches of a chat whose messages form a tree: an edited message or another answer starts a new one. Pure."""
 
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
-__all__ = ["branches", "forks"]
+from recollect.model.history import opening_line
+from recollect.transfer.importers.values import ImportedMessage
+
+__all__ = ["another_branch", "branches", "forks"]
 
 
 def branches(parents: Mapping[str, str | None], current: str | None) -> list[list[str]]:
@@ -35,6 +38,13 @@ def branches(parents: Mapping[str, str | None], current: str | None) -> list[lis
 def forks(parents: Mapping[str, str | None]) -> list[str]:
     """Return the nodes at which a branch may begin: those with siblings."""
     return [node for siblings in _children(parents).values() if len(siblings) > 1 for node in siblings]
+
+
+def another_branch(title: str | None, messages: Sequence[ImportedMessage]) -> str | None:
+    """Return the title of a further branch of a chat. If the chat has none, what its user said first stands for it."""
+    opening = next((message.text for message in messages if message.by_user), "")
+    called = title or opening_line(opening)
+    return f"{called} (another branch)" if called else None
 
 
 def _children(parents: Mapping[str, str | None]) -> dict[str | None, list[str]]:

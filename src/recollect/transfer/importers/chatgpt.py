@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from recollect.model.entry import Origin
-from recollect.transfer.importers.branches import branches, forks
+from recollect.transfer.importers.branches import another_branch, branches, forks
 from recollect.transfer.importers.reading import (
     clean,
     each,
@@ -109,16 +109,18 @@ def _chat(chat: Mapping[str, Any], identity: str, found: _Collected) -> Iterator
     title, started = line(chat.get("title"), 1_000), moment(chat.get("create_time"))
     latest = moment(chat.get("update_time")) or started
     family = [identity, *(f"{identity}/{node}" for node in forks(parents))]
+    other: str | None = None
     for number, branch in enumerate(branches(parents, _current(chat, nodes))):
         messages = []
         for node in branch:
             yield from _notes(nodes[node], started, latest, found)
             if (message := _message(nodes[node], found)) is not None:
                 messages.append(message)
+        other = other if number else another_branch(title, messages)
         yield ImportedChat(
             id=f"{identity}/{branch[0]}" if number else identity,
             messages=messages,
-            title=f"{title} (another branch)" if number and title else title,
+            title=other if number else title,
             model=line(chat.get("default_model_slug")),
             started=started,
             family=family,

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from recollect.transfer.importers.branches import branches, forks
+from recollect.transfer.importers.branches import another_branch, branches, forks
 from recollect.transfer.importers.reading import (
     clean,
     each,
@@ -34,7 +34,9 @@ from recollect.transfer.importers.values import (
 __all__ = ["is_claude", "read"]
 
 SOURCE = "claude"
-CONTENT = ("text", "flag")
+SPOKEN = ("text", "voice_note")
+"""Types of message parts that are read."""
+CONTENT = (*SPOKEN, "flag")
 """Types of message parts that are read, or that hold nothing to read."""
 DOCUMENTS = {"artifacts": ("title", "content"), "create_file": ("path", "file_text")}
 """Tools that write a document, and the names of its title and its text in their input."""
@@ -126,12 +128,14 @@ def _chat(found: Mapping[str, Any], identity: str, missed: Counter[str]) -> Iter
     if current not in by_key:
         current = keys[-1] if keys else None
     family = [identity, *(f"{identity}/{key}" for key in forks(parents))]
+    other: str | None = None
     for number, branch in enumerate(branches(parents, current)):
         messages = [_message(by_key[key], missed) for key in branch]
+        other = other if number else another_branch(title, messages)
         yield ImportedChat(
             id=f"{identity}/{branch[0]}" if number else identity,
             messages=[message for message in messages if message.text.strip()],
-            title=f"{title} (another branch)" if number and title else title,
+            title=other if number else title,
             model=model,
             started=started,
             family=family,
@@ -172,7 +176,7 @@ def _message(message: Mapping[str, Any], missed: Counter[str]) -> ImportedMessag
         for part, document in zip(content, documents, strict=True)
         if (kind := line(part.get("type"))) and kind not in CONTENT and not document
     )
-    parts = [part for part in content if part.get("type") == "text"]
+    parts = [part for part in content if part.get("type") in SPOKEN]
     text = "\n".join(clean(part.get("text")) for part in parts) or clean(message.get("text"))
     text += "".join(documents)
     for attached in mappings(message.get("attachments")):
