@@ -60,6 +60,23 @@ def test_a_memory_of_conversations_only_is_not_called_empty(server: Server, visi
     expect(page.locator(".entry-row mark").first).to_have_text("dishwasher")
 
 
+def test_a_search_that_finds_notes_leads_to_the_same_search_in_conversations(server: Server, visit: Visit) -> None:
+    agent = server.home.agent("default")
+    agent.remember("The dishwasher is from 2019")
+    agent.conversations.start(
+        chat_id="0190a1b2-aaaa-7000-8000-000000000001/0190a1b2-bbbb-7000-8000-000000000002"
+    ).assistant("The dishwasher leaks because of its hose.")
+    page = visit(server, "#/memory")
+    expect(page.locator(".entry-row")).to_have_count(1)
+    expect(page.get_by_role("link", name="Search the conversations")).to_have_count(0)
+    page.get_by_label("Search the memory").fill("dishwasher")
+    expect(page.locator(".entry-row mark").first).to_have_text("dishwasher")
+    page.get_by_role("link", name="Search the conversations").click()
+    expect(page.locator(".entry-row").first).to_contain_text("because of its hose")
+    page.goto(f"{server.url}/#/conversations")
+    expect(page.locator(".entry-row")).to_contain_text("No message of a user")
+
+
 def test_the_bare_address_shows_the_overview_and_each_number_leads_to_its_items(server: Server, visit: Visit) -> None:
     fill(server)
     page = visit(server, "")

@@ -18,7 +18,7 @@ const AHEAD = 800; // distance in pixels from the end at which more is fetched
 const END = Number.MAX_SAFE_INTEGER; // greater than any sequence number
 const STATUSES = [["", t("conversations.all")], ...["active", "idle", "archived"].map((status) => [status, capital(t(`status.${status}`))])];
 
-const ID = /^[0-9a-f-]{16,}$/i; // chat ids of programs, which say nothing to people
+const ID = /^[0-9a-f-]{16,}(\/[0-9a-f-]{16,})?$/i; // chat ids of programs, which say nothing to people
 const label = (info) => info.title || (info.chat_id && !ID.test(info.chat_id) && info.chat_id) || t("conversations.noMessage");
 
 export class ConversationsView {
