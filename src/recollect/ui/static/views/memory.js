@@ -58,7 +58,7 @@ export class MemoryView {
     this.search = h("input", { type: "search", id: "search", "aria-label": t("memory.search"), placeholder: t("memory.search"), autocomplete: "off",
       spellcheck: "false", "aria-keyshortcuts": "/", oninput: () => this.#typed(), onkeydown: (event) => this.#searchKeys(event) });
     this.count = h("p", { class: "count", role: "status", "aria-live": "polite" });
-    this.elsewhere = h("p", { class: "elsewhere" });
+    this.further = h("p", { class: "further" });
     this.chips = h("div", { class: "chips", role: "group", "aria-label": t("memory.category") });
     this.order = h("div", { class: "row" });
     this.filters = h("div", { class: "filters", id: "filters" });
@@ -68,7 +68,7 @@ export class MemoryView {
     this.side = h("section", { class: "side", "aria-label": t("memory.side") }, this.heading,
       h("div", { class: "searchbar" }, h("div", { class: "search" }, icon("search"), this.search),
         may("write") && button(t("memory.new"), () => this.create(), { icon: "plus", kind: "strong", key: "n" })),
-      this.chips, this.toggle, this.filters, h("div", { class: "status-line" }, this.count, this.order), this.elsewhere, this.list.node);
+      this.chips, this.toggle, this.filters, h("div", { class: "status-line" }, this.count, this.order), this.further, this.list.node);
     this.split = h("div", { class: "split" }, this.side, this.detail);
     set(this.root, this.split);
   }
@@ -464,7 +464,7 @@ export class MemoryView {
     const words = t(q.in === "trash" ? "memory.count.trash" : q.q ? "memory.count.results" : "memory.count.entries", { count });
     const limited = q.q && !q.in && count >= MOST ? t("memory.count.best", { words }) : ended ? words : t("memory.count.more", { words });
     this.count.textContent = none ? "" : this.#notesWanted() && this.someNotes ? t("memory.count.notes", { words: limited, number: PAGE }) : limited;
-    set(this.elsewhere, q.q && !q.in && !none && h("a", { href: href(["conversations"], { q: q.q }) }, t("memory.searchConversations")));
+    set(this.further, q.q && !q.in && !none && h("a", { href: href(["conversations"], { q: q.q }) }, t("memory.searchConversations")));
     if (none && !this.empty) {
       this.side.append(h("div", { class: "nothing empty", role: "status" }, q.in === "trash" ? this.#noTrash() : h("p", {}, q.q ? t("memory.nothingFor", { query: q.q }) : t(narrowed ? "memory.nothing" : "memory.noEntries")),
         !q.in && FILTERS.some((key) => key !== "q" && q[key]) && h("p", { class: "hint" }, t("memory.filterHint")),
