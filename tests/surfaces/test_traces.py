@@ -58,10 +58,18 @@ def test_a_request_is_one_span_in_the_trace_of_its_caller(tmp_path: Path, spans:
     assert "such thing" not in missing.to_json()
 
 
+def test_no_span_of_the_web_framework_has_what_was_asked(tmp_path: Path, spans: InMemorySpanExporter) -> None:
+    with recollect.open(tmp_path / "memory.db") as home, serving(home, settings(traces=True)) as server:
+        server.client.get("/v1/recall", params={"q": "a secret"})
+        server.client.get("/v1/entries/a secret")
+    assert [one.name for one in spans.get_finished_spans()] == ["GET /v1/recall", "GET /v1/entries/{name_or_id}"]
+    assert not [one for one in spans.get_finished_spans() if "secret" in one.to_json()]
+
+
 def test_without_the_setting_there_is_no_span(tmp_path: Path, spans: InMemorySpanExporter) -> None:
     with recollect.open(tmp_path / "memory.db") as home, serving(home) as server:
         server.client.post("/v1/recall", json={"query": "port"})
-    assert own(spans) == []
+    assert spans.get_finished_spans() == ()
 
 
 def test_a_server_without_the_package_starts_unless_traces_are_asked_for() -> None:

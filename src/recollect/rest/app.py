@@ -5,6 +5,7 @@ import logging
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import cache
+from typing import TYPE_CHECKING
 
 from fastapi import APIRouter, FastAPI
 from prometheus_client import CollectorRegistry
@@ -50,6 +51,9 @@ from recollect.rest.process_memory import ProcessMemory, keep_small
 from recollect.rest.request_threads import RequestThreads
 from recollect.ui import pages
 
+if TYPE_CHECKING:
+    from fastapi.telemetry import TelemetryConfig
+
 __all__ = ["create_app"]
 
 DESCRIPTION = """
@@ -57,6 +61,14 @@ One durable memory for AI agents. Every route names a memory by `workspace` and 
 """
 EXPOSED = (recall.MORE, "ETag", "Idempotency-Replayed", "Location", "Mcp-Session-Id", "Retry-After")
 """Response headers that cross-origin pages may read."""
+TELEMETRY: "TelemetryConfig" = {
+    "tracing": False,
+    "metrics": False,
+    "logs": False,
+    "operation_spans": False,
+    "auto_configure": False,
+}
+"""Turns off the spans of FastAPI, which have paths, queries and texts of errors; `tracing.py` makes ours."""
 THREADS = 40
 """Maximum number of threads of a kind in `direct.py`; as many as FastAPI has for the other routes."""
 READERS = 1
@@ -99,6 +111,7 @@ def create_app(home: Home, settings: Settings | None = None, *, upkeep: bool = T
         redoc_url=None,
         docs_url=None,
         redirect_slashes=False,
+        telemetry=TELEMETRY,
     )
     app.state.home, app.state.settings, app.state.clock = home, settings, SystemClock()
     app.state.needs_token = settings.server.require_token or not is_loopback(settings.server.host)
