@@ -33,7 +33,7 @@ def test_the_containers_use_settings_that_exist_and_start_the_server_unprivilege
     assert services["server"]["build"]["dockerfile"] == "deploy/Dockerfile"
     assert {name for service in services.values() for name in service} >= {"healthcheck", "volumes", "restart"}
     last = image.rpartition("FROM ")[2]
-    assert last.index("USER recollect") < last.index("CMD [")
+    assert last.index("USER 10001") < last.index("CMD [")
     assert "HEALTHCHECK" in last
     for copied in re.findall(r"^COPY (?!--from)(.+) \S+$", image, re.MULTILINE):
         assert all((ROOT / name).exists() for name in copied.split())
