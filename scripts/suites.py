@@ -382,7 +382,8 @@ def main(words: list[str]) -> int:
 
     with (
         tempfile.TemporaryDirectory() as logs,
-        Server(log=Path(logs, "server.log"), fsync=False) as server,
+        # Tests of vendors leave stores open, and each store has connections of its own.
+        Server(log=Path(logs, "server.log"), fsync=False, options={"max_connections": 400}) as server,
         ThreadPoolExecutor(max(2, os.cpu_count() or 1)) as threads,
     ):
         found = list(threads.map(lambda suite: runs(suite, databases, server.url(), more), suites))

@@ -22,6 +22,8 @@ __all__ = ["SNAPSHOT", "PostgresServer"]
 MINIMUM = 15
 CONNECT_SECONDS = 5
 POOL_SIZE = 10
+IDLE_SECONDS = 60
+"""Time after which a connection that nothing uses is closed: a server admits 100 by default, from all processes."""
 SNAPSHOT = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 Pool = ConnectionPool[Connection]
 ErrorTranslator = Callable[[Exception], RecollectError | None]
@@ -65,6 +67,7 @@ class PostgresServer:
                     min_size=0,
                     max_size=POOL_SIZE,
                     open=False,
+                    max_idle=IDLE_SECONDS,
                     reconnect_timeout=CONNECT_SECONDS,
                     kwargs={
                         "autocommit": True,
