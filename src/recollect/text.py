@@ -498,22 +498,27 @@ def few_marks(text: str) -> str:
 
 
 _LONG_WORD = 16
+_COMPARED = 10_000_000
+"""Number of characters that a snippet compares with words of the query, at the usual length of both."""
 
 
 def snippet(text: str, query: str, width: int = 120, before: int = 30) -> str:
     """Return up to `width` characters around the first query word found in the text, up to `before` ahead of it.
 
     A text no longer than that is returned whole; else it is cut between words, unless they are long. Words are compared
-    without case and accents, in query order; stop words only if there is nothing else. If no word occurs as typed, a
-    word that starts with one of the query's stems matches; else the snippet is the beginning of the text.
+    without case and accents, in query order; stop words only if there is nothing else. Only the first words of a long
+    query are looked for in a long text. If no word occurs as typed, a word that starts with one of the query's stems
+    matches; else the snippet is the beginning of the text.
     """
     if len(text) <= width:
         return text.strip()
     typed, stems = _needles(query)
     folded = _fold(text)
+    most = _COMPARED // len(folded) + 100  # each word may have to be looked for in the whole text
     places = chain(
-        (_find(folded, word, inside=True) for word in typed),
-        (_find(folded, stem, inside=not stem.isascii()) for stem in stems),  # unspaced scripts have no word boundaries
+        (_find(folded, word, inside=True) for word in typed[:most]),
+        # Unspaced scripts have no word boundaries.
+        (_find(folded, stem, inside=not stem.isascii()) for stem in stems[:most]),
     )
     at = next((place for place in places if place >= 0), 0)
     place = _unfolded_index(text, at)
@@ -535,7 +540,7 @@ def _needles(query: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     words = [_CLITIC.sub("", match.group())[:_TERM_LIMIT] for piece in pieces for match in _TOKEN.finditer(piece)]
     typed = [word for word in words if word.replace("'", "") not in TELLING] or words
     stems = [unicodedata.normalize("NFKD", term) for group in query_terms(query) for term in group]
-    return tuple(typed), tuple(stems)
+    return tuple(dict.fromkeys(typed)), tuple(dict.fromkeys(stems))
 
 
 def _find(folded: str, word: str, *, inside: bool) -> int:

@@ -44,6 +44,15 @@ def is_stop_word(word: str) -> bool:
 # Words, case and accents
 
 
+def test_only_the_first_words_of_a_long_query_are_looked_for_in_a_long_text() -> None:
+    content = "z" * 1_000_000 + " Ana owns the harbour."
+    absent = [f"word{number}" for number in range(1_000)]
+    assert "Ana owns" in snippet(content, " ".join([*absent[:50], "harbour"]))
+    assert "Ana owns" in snippet(content, " ".join([*(absent[:50] * 100), "harbour"]))
+    assert "Ana owns" in snippet(content[-50_000:], " ".join([*absent[:150], "harbour"]))
+    assert "Ana owns" not in snippet(content, " ".join([*absent, "harbour"]))
+
+
 def test_terms_come_in_order_with_their_repetitions() -> None:
     assert analyse("red cat, blue dog; red bird") == ["red", "cat", "blue", "dog", "red", "bird"]
 
