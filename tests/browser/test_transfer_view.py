@@ -54,6 +54,16 @@ def test_a_dropped_file_is_imported_after_a_dry_run(server: Server, visit: Visit
     expect(dialog.get_by_role("button", name="Import", exact=True)).to_have_count(0)
 
 
+def test_an_empty_memory_offers_to_import_a_file(server: Server, visit: Visit) -> None:
+    page = visit(server, "#/overview")
+    with page.expect_file_chooser() as chosen:
+        page.get_by_role("button", name="Import a file…").click()
+    chosen.value.set_files({"name": "memories.json", "mimeType": "application/json", "buffer": MEMORIES.encode()})
+    page.get_by_role("dialog").get_by_role("button", name="Import", exact=True).click()
+    page.get_by_role("dialog").get_by_role("link", name="Show the overview").click()
+    expect(page.locator(".net")).to_contain_text("Ana lives in Porto")
+
+
 def test_a_bad_file_is_refused_with_a_reason_and_changes_nothing(server: Server, visit: Visit) -> None:
     page = visit(server, "#/upkeep", allowed=("422", "400"))
     page.get_by_role("button", name="Choose a file…").wait_for()

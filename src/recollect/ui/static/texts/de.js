@@ -699,6 +699,7 @@ export default {
   "welcome.examples": "oder mit Beispielen füllen: {command}",
   "welcome.how": "Verbinden Sie einen Agenten, schreiben Sie den ersten Eintrag, oder legen Sie hier einen Export eines anderen Programms ab; neue Einträge erscheinen sofort.",
   "welcome.http.text": "Aus jedem anderen Programm. Alle Routen sind unter /docs beschrieben.",
+  "welcome.import": "Eine Datei importieren…",
   "welcome.lead": "Dies ist das Gedächtnis des Agenten „{agent}“ im Arbeitsbereich „{workspace}“, und es ist leer.",
   "welcome.mcp": "Ein Programm, das MCP spricht",
   "welcome.mcp.projects": "Jedes Projekt bekommt einen eigenen Arbeitsbereich mit dem Namen seines Ordners.",

@@ -699,6 +699,7 @@ export default {
   "welcome.examples": "or fill it with examples: {command}",
   "welcome.how": "Connect an agent, write the first entry, or drop an export of another program here; new entries appear immediately.",
   "welcome.http.text": "From any other program. All routes are described at /docs.",
+  "welcome.import": "Import a file…",
   "welcome.lead": "This is the memory of the agent “{agent}” in the workspace “{workspace}”, and it is empty.",
   "welcome.mcp": "A program that speaks MCP",
   "welcome.mcp.projects": "Each project gets a workspace of its own, named after its folder.",

@@ -699,6 +699,7 @@ export default {
   "welcome.examples": "o llénela con ejemplos: {command}",
   "welcome.how": "Conecte un agente, escriba la primera entrada o suelte aquí una exportación de otro programa; las entradas nuevas aparecen enseguida.",
   "welcome.http.text": "Desde cualquier otro programa. Todas las rutas están descritas en /docs.",
+  "welcome.import": "Importar un archivo…",
   "welcome.lead": "Esta es la memoria del agente «{agent}» en el espacio de trabajo «{workspace}», y está vacía.",
   "welcome.mcp": "Un programa que habla MCP",
   "welcome.mcp.projects": "Cada proyecto recibe su propio espacio de trabajo, con el nombre de su carpeta.",

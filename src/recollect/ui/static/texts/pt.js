@@ -699,6 +699,7 @@ export default {
   "welcome.examples": "ou preencha com exemplos: {command}",
   "welcome.how": "Conecte um agente, escreva a primeira entrada, ou solte aqui uma exportação de outro programa; as novas entradas aparecem na hora.",
   "welcome.http.text": "De qualquer outro programa. Todas as rotas estão descritas em /docs.",
+  "welcome.import": "Importar um arquivo…",
   "welcome.lead": "Esta é a memória do agente “{agent}” no espaço de trabalho “{workspace}”, e está vazia.",
   "welcome.mcp": "Um programa que fala MCP",
   "welcome.mcp.projects": "Cada projeto recebe um espaço de trabalho próprio, com o nome da sua pasta.",

@@ -11,12 +11,17 @@ const LONGEST = 200; // bytes of a file name
 /** True if the token may import and export: these concern all workspaces. */
 export const mayTransfer = () => may("admin") && who.everywhere;
 
+/** Create the button that chooses a file to import, with the input that it opens. */
+export function importButton(text, options) {
+  const chosen = h("input", { type: "file", hidden: true, "aria-label": text, onchange: () => { const [file] = chosen.files; chosen.value = ""; if (file) importFile(file); } });
+  return [chosen, button(text, () => chosen.click(), options)];
+}
+
 /** Create the section with the buttons. */
 export function transferCard() {
-  const chosen = h("input", { type: "file", hidden: true, "aria-label": t("transfer.choose"), onchange: () => { const [file] = chosen.files; chosen.value = ""; if (file) importFile(file); } });
   const download = (path, text) => h("a", { class: "button", href: address(path), download: "" }, text);
-  return h("section", { class: "card", "aria-label": t("transfer.title") }, h("h2", {}, t("transfer.title")), h("p", { class: "hint" }, t("transfer.hint")), chosen,
-    h("p", { class: "row wrap" }, button(t("transfer.choose"), () => chosen.click(), { icon: "plus", kind: "strong" }), download("/v1/export", t("transfer.export")), download("/v1/backup", t("transfer.backup"))));
+  return h("section", { class: "card", "aria-label": t("transfer.title") }, h("h2", {}, t("transfer.title")), h("p", { class: "hint" }, t("transfer.hint")),
+    h("p", { class: "row wrap" }, importButton(t("transfer.choose"), { icon: "plus", kind: "strong" }), download("/v1/export", t("transfer.export")), download("/v1/backup", t("transfer.backup"))));
 }
 
 /** Take files that are dropped anywhere on the page. */

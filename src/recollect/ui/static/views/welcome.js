@@ -1,8 +1,9 @@
-// Welcome screen of an empty memory: how to connect an agent, and how to write the first entry by hand.
+// Welcome screen of an empty memory: how to connect an agent, to write the first entry by hand, or to import a file.
 
 import { get, may, who } from "../api.js";
 import { button, copy, h, set } from "../dom.js";
 import { t, textParts } from "../texts.js";
+import { importButton, mayTransfer } from "./transfer.js";
 
 const EVERY = 5_000; // polling interval for workspaces that are not empty, in milliseconds
 
@@ -59,7 +60,7 @@ export function welcome(write) {
     h("h1", {}, t("welcome.title")),
     h("p", { class: "lead" }, [t("welcome.what"), t("welcome.lead", { agent, workspace }), t("welcome.how")].join(" ")),
     others,
-    may("write") && h("p", { class: "row" }, button(t("welcome.write"), write, { kind: "strong", key: "n" }), examples),
+    may("write") && h("p", { class: "row wrap" }, button(t("welcome.write"), write, { kind: "strong", key: "n" }), mayTransfer() && importButton(t("welcome.import")), examples),
     shown);
   const explain = () => get("/v1/session", { workspace: null, agent: null }).then((session) => {
     const { home, program } = session;
