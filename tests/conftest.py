@@ -67,6 +67,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "location" in metafunc.fixturenames and not named:
         all_kinds = metafunc.definition.get_closest_marker("directory") or metafunc.config.getoption("exhaustive")
         kinds = ["file", "directory", "postgres"] if all_kinds else ["file", "postgres"]
+        if metafunc.config.getoption("quick"):
+            kinds = ["file"]  # the others would be deselected
         metafunc.parametrize("location", kinds, indirect=True)
 
 

@@ -1,4 +1,4 @@
-"""The rooms of the house and the direction between them, read from the source. Every rule is shown a breach, too."""
+"""The layers of the package and the direction of imports, read from the source. Every rule has a violation, too."""
 
 import ast
 import json
@@ -16,8 +16,8 @@ import recollect
 
 PACKAGE = Path(recollect.__file__).parent
 
-# From the ground up: a room may use its own floor and the ones below.
-FLOORS: list[set[str]] = [
+# From the bottom up: a module may import from its own layer and from those below.
+LAYERS: list[set[str]] = [
     {
         "answer_scores",
         "errors",
@@ -73,7 +73,7 @@ FLOORS: list[set[str]] = [
     {"recollect"},  # the package itself: public names only
     {"cli", "rest", "mcp", "ui", "client", "adapters", "compat", "__main__"},
 ]
-SURFACES = len(FLOORS) - 1
+SURFACES = len(LAYERS) - 1
 SEEN_BY_SURFACES = {
     "recollect",
     "home",
@@ -96,7 +96,7 @@ SEEN_BY_SURFACES = {
 STARTERS = {("__main__", "cli"), ("cli.mcp", "mcp"), ("cli.serve", "rest"), ("rest.app", "mcp"), ("rest.app", "ui")}
 STARTERS |= {("rest.app", "compat"), ("mcp.server", "compat"), ("cli.mcp", "compat"), ("compat.server_memory", "mcp")}
 STARTERS |= {("compat.dashboard", "rest"), ("compat.dashboard_types", "rest"), ("compat.forge", "mcp")}
-"""Modules whose work it is to start another surface, or to be mounted in one."""
+"""Modules that start another surface, or are mounted in one."""
 # A driver is imported in one package.
 DRIVERS = {"apsw": "storage.sqlite", "psycopg": "storage.postgres", "psycopg_pool": "storage.postgres"}
 BACKENDS = {"storage.sqlite", "storage.postgres"}
@@ -157,7 +157,7 @@ LATE |= {
 LATE |= {
     f"vault.{name}" for name in ("converting", "git", "identity", "markdown", "merging", "note_graph", "note_merging")
 }
-LATE |= {f"vault.{name}" for name in ("links", "removing", "status", "sync")}
+LATE |= {f"vault.{name}" for name in ("links", "note_folder", "removing", "status", "sync")}
 """Modules that are imported where they are called, because a hook or the start of a command needs none of them."""
 
 
@@ -228,12 +228,12 @@ def is_backend(module: str) -> bool:
     return any(is_in(module, backend) for backend in BACKENDS)
 
 
-def floor(module: str) -> int:
-    for room in (module, module.split(".")[0]):  # a module of `compat` may stand on another floor than its room
-        for number, rooms in enumerate(FLOORS):
-            if room in rooms:
+def layer(module: str) -> int:
+    for name in (module, module.split(".")[0]):  # a module of `compat` may belong to another layer than its package
+        for number, names in enumerate(LAYERS):
+            if name in names:
                 return number
-    raise AssertionError(f"{module} is in no room of the house; give it a place in FLOORS")
+    raise AssertionError(f"{module} belongs to no layer; add it to LAYERS")
 
 
 # The rules: each gives what breaks it
@@ -244,7 +244,7 @@ def upward(package: dict[str, ast.Module]) -> list[str]:
         f"{name} imports {found.module}, which is above it"
         for name in package
         for found in imports(package, name)
-        if found.ours and floor(found.module) > floor(name)
+        if found.ours and layer(found.module) > layer(name)
     ]
 
 
@@ -271,7 +271,7 @@ def surfaces_that_see_too_much(package: dict[str, ast.Module]) -> list[str]:
         f"{name} imports {found.module}; a surface only translates"
         for name in package
         for found in imports(package, name)
-        if floor(name) == SURFACES
+        if layer(name) == SURFACES
         and found.ours
         and not {found.root, found.module} & {*SEEN_BY_SURFACES, name.split(".")[0]}
         and (name, found.root) not in STARTERS
@@ -364,11 +364,11 @@ RULES = [
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__)
-def test_the_house_keeps_its_rules(rule: object) -> None:
+def test_the_package_keeps_its_rules(rule: object) -> None:
     assert rule(modules(PACKAGE)) == []  # type: ignore[operator]
 
 
-def test_every_module_has_a_place_in_the_house() -> None:
+def test_every_module_belongs_to_a_layer() -> None:
     package = modules(PACKAGE)
     assert {
         "recollect",
@@ -379,7 +379,7 @@ def test_every_module_has_a_place_in_the_house() -> None:
         "model.entry",
     } <= package.keys()
     for name in package:
-        floor(name)
+        layer(name)
     assert {found.root for found in imports(package, "storage.sqlite.file") if not found.ours} >= {"apsw"}
 
 
@@ -442,7 +442,7 @@ def test_each_rule_notices_a_breach(tmp_path: Path, rule: object, files: dict[st
     assert rule(tree(tmp_path, files)) != []  # type: ignore[operator]
 
 
-def test_each_rule_lets_a_house_in_order_pass(tmp_path: Path) -> None:
+def test_each_rule_accepts_a_package_that_keeps_it(tmp_path: Path) -> None:
     package = tree(
         tmp_path,
         {

@@ -19,7 +19,7 @@ from recollect.storage.database import Transaction
 from recollect.vault.files import Edited, LeftAlone, read_bytes, remove_file, replace_file
 from recollect.vault.markdown import File, parse
 from recollect.vault.note_file import stem_of
-from recollect.vault.note_merging import note_files
+from recollect.vault.note_folder import note_files
 from recollect.vault.state import digest, known_notes, known_state, of_block
 
 __all__ = ["OldFile", "category_files", "former_paths", "note_files_of", "remove_old"]

@@ -49,7 +49,7 @@ class VaultFolder:
         if not entry.is_dir(follow_symlinks=False):
             return False
         if self._layout == NOTES:
-            from recollect.vault.note_merging import note_files
+            from recollect.vault.note_folder import note_files
 
             return bool(note_files(self.path, entry.name)[0])
         return any(os.path.lexists(self.file(entry.name, category)) for category in Category)

@@ -24,20 +24,17 @@ from typing import NamedTuple
 from recollect.engine import remember
 from recollect.engine.agent_store import Store, Work
 from recollect.errors import Conflict, Invalid, NotFound
-from recollect.model.entry import Category, Entry, Kind, Lifetime, Origin, Scope
+from recollect.model.entry import Entry, Kind, Lifetime, Origin, Scope
 from recollect.model.operation import Add, Alias, Operation, Remove, Rename, Write, checked
 from recollect.model.vault import Problem, SyncReport
 from recollect.storage import entries
 from recollect.storage.counters import Counters
 from recollect.vault.files import (
-    DIARY,
-    MEMORY,
     Edited,
     LeftAlone,
     StagedFile,
     discard_files,
     disk_state,
-    markdown_files,
     move_file,
     publish_files,
     read_bytes,
@@ -45,9 +42,9 @@ from recollect.vault.files import (
     stage_file,
     sync_folders,
 )
-from recollect.vault.front_matter import FrontMatterError
 from recollect.vault.links import containing, mentioning, renamed
 from recollect.vault.note_file import NoteFile, folded, folder_of, last_shown, parse_note, stem_of, written_id
+from recollect.vault.note_folder import note_files, read_note
 from recollect.vault.path_links import Moves, path_probes, repointed
 from recollect.vault.state import (
     ACTOR,
@@ -62,39 +59,10 @@ from recollect.vault.state import (
     save_state,
 )
 
-__all__ = ["BATCH", "NotesMerge", "note_files", "read_note"]
+__all__ = ["BATCH", "NotesMerge"]
 
 BATCH = 100
 """Files per write transaction."""
-OTHER_FILES = frozenset([MEMORY, DIARY, "USER.md", "SOUL.md", "SOUL-CORE.md"])
-"""Files in an agent's folder that are not notes."""
-BLOCK = b"<!-- id:"
-"""Appears in every file of the layout with one file per category."""
-
-
-def note_files(folder: Path, agent: str) -> tuple[dict[str, str], dict[str, str]]:
-    """Return the disk states of the files of an agent's notes by path, and why other files are not read."""
-    found, skipped = markdown_files(folder, agent)
-    for name in OTHER_FILES:
-        found.pop(f"{agent}/{name}", None)
-        skipped.pop(f"{agent}/{name}", None)
-    return found, skipped
-
-
-def read_note(folder: Path, path: str) -> tuple[bytes, NoteFile | str]:
-    """Return the bytes of a file, and the parsed note or the reason why it cannot be parsed."""
-    raw = b""
-    try:
-        raw = read_bytes(folder, path) or b""
-        if len(PurePosixPath(path).parts) == 2 and PurePosixPath(path).stem in set(Category) and BLOCK in raw:
-            return raw, "it is a file of the layout 'categories'; `recollect vault convert` converts it"
-        return raw, parse_note(path, raw.decode())
-    except UnicodeDecodeError as error:
-        return raw, f"it is not UTF-8 (byte {error.start}); save it as UTF-8"
-    except FrontMatterError as error:
-        return raw, f"its front matter was not read, {error}"
-    except (LeftAlone, OSError) as error:
-        return raw, str(error)
 
 
 @dataclass(slots=True)

@@ -12,7 +12,7 @@ from recollect.errors import Invalid, Unavailable
 from recollect.model.entry import Category
 from recollect.vault.files import DIARY, MEMORY, LeftAlone, read_bytes
 from recollect.vault.note_file import written_id
-from recollect.vault.note_merging import note_files
+from recollect.vault.note_folder import note_files
 
 __all__ = ["remove_files"]
 

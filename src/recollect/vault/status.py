@@ -10,7 +10,7 @@ from recollect.model.operation import Add, checked
 from recollect.model.vault import Problem, VaultStatus
 from recollect.vault.files import LeftAlone, disk_state, read_bytes
 from recollect.vault.markdown import parse
-from recollect.vault.note_merging import note_files, read_note
+from recollect.vault.note_folder import note_files, read_note
 from recollect.vault.state import digest, known_notes, known_state, note_members
 
 __all__ = ["category_status", "files_not_read", "note_status"]

@@ -331,7 +331,7 @@ class Vault:
         if agent == SHARED and not self._is_seen(FILE, (SHARED, KEY)):
             report += self.project()
         if self._layout == NOTES:
-            from recollect.vault.note_merging import note_files
+            from recollect.vault.note_folder import note_files
 
             seen = note_files(self.folder, agent)[0] == self._seen_notes.get(agent)
             return report if seen else report + self._notes(agent)
