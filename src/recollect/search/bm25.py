@@ -105,12 +105,14 @@ def gains(
         start, end = np.searchsorted(docs, (part.first, part.first + len(part.lengths)))
         wanted = docs[start:end] - part.first
         norms = part.norms(average, b)[wanted]
+        of_type = {offsets.dtype: wanted.astype(offsets.dtype) for _, _, (offsets, _) in lists}
         for weight, place, (offsets, counts) in lists:
-            at = np.searchsorted(offsets, wanted.astype(offsets.dtype))
-            at[at == len(offsets)] = 0
-            held = np.flatnonzero(offsets[at] == wanted)
-            times = counts[at[held]]
-            found[place, start + held] += weight * (K1 + 1) * times / (times + norms[held])
+            at = offsets.searchsorted(of_type[offsets.dtype])
+            # A place past the end is clipped to the last offset, which is smaller and so not the wanted one.
+            (held,) = (offsets.take(at, mode="clip") == wanted).nonzero()
+            if len(held):
+                times = counts[at[held]]
+                found[place, start + held] += weight * (K1 + 1) * times / (times + norms[held])
     return found
 
 

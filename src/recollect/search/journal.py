@@ -11,6 +11,7 @@ Imported by the first search or flush and not with the package, because it needs
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +22,7 @@ from recollect.model.history import Event, EventType
 from recollect.search import bm25, index, ranking, turn_text, turns
 from recollect.search.confidence import of_turns
 from recollect.search.lookup import weigh
-from recollect.search.segments import View, fingerprint, fingerprints, postings_of
+from recollect.search.segments import View, fingerprint, fingerprints, posting_list, postings_of
 from recollect.storage import history
 from recollect.storage.counters import Counters
 from recollect.storage.database import Row, Transaction
@@ -54,6 +55,8 @@ RECORD = np.dtype(
     ]
 )
 ASKS, TELLS_TIME, ASSISTANT = 1, 2, 4
+RULES = 128
+"""Flag of a turn with a word of standing rules; only in the cached view, not stored."""
 DAY = 86_400_000
 
 Integers = NDArray[np.int64]
@@ -142,11 +145,10 @@ class JournalIndex(index.Segmented):
     def look(self, tx: Transaction, journal: Journal, query: str, words: Sequence[Sequence[str]]) -> "JournalLookup":
         """Look up a query; `words` are its `text.query_terms()`."""
         terms = [term for word in words for term in word]
-        ruling = {term for word in text.query_terms(standing_rules.QUERY) for term in word}
         with self._lock:
             view = self._current(tx, _numbers(journal))
             assert isinstance(view, _TurnView)
-            lists, holding = view.postings(tx, [*{*terms, *ruling}]) if terms else ([], {})
+            lists, holding = view.postings(tx, terms) if terms else ([], {})
             records, following, names = view.records[: journal.events + 1], view.following, view.names
         tail = records[journal.flushed + 1 :]
         live = journal.live + int(np.count_nonzero(tail["conversation"]))
@@ -158,10 +160,7 @@ class JournalIndex(index.Segmented):
         parts = [
             (part, [(weight, place, found[term]) for weight, place, term in weighted if term in found])
             for part, found in lists
-            if not found.keys().isdisjoint(terms)
-        ]
-        rules = [
-            part.first + found[term][0].astype(np.int64) for part, found in lists for term in ruling & found.keys()
+            if found
         ]
         return JournalLookup(
             query=query,
@@ -172,7 +171,6 @@ class JournalIndex(index.Segmented):
             average=average,
             idf=idf,
             parts=parts,
-            rules=np.concatenate([np.zeros(0, np.int64), *rules]),
         )
 
     def check(self, tx: Transaction, journal: Journal) -> list[str]:
@@ -246,8 +244,6 @@ class JournalLookup:
     idf: NDArray[np.float64]
     """Inverse document frequency of each query word."""
     parts: list[tuple[bm25.DocumentRange, list[tuple[float, int, bm25.PostingList]]]]
-    rules: Integers
-    """Events with a word of standing rules."""
     events: dict[int, Event] = field(default_factory=dict)
     """The events that `best` has read, which are most of the best ones."""
 
@@ -296,7 +292,7 @@ class JournalLookup:
         people = found.role == turns.Role.PERSON
         scores += turn_text.length_score(self.records["length"][seqs], people, self.average)
         wanted = turn_text.TurnTextQuery.read(self.query, set(found.speaker))
-        ruling = np.isin(seqs, self.rules) & (found.role == turns.Role.USER)
+        ruling = ((self.records["flags"][seqs] & RULES) > 0) & (found.role == turns.Role.USER)
         read = _best_first(seqs, scores, mask, turn_text.READ if wanted else 0)
         rules = _best_first(seqs, scores, ruling if mask is None else ruling & mask, turn_text.READ)
         if len(read) or len(rules):
@@ -511,6 +507,15 @@ class _TurnView(View):
         self._last = counters.documents
         super().update(tx, counters)
 
+    def _read_segments(self, tx: Transaction, counters: Counters) -> None:
+        known = self._segments.keys()
+        super()._read_segments(tx, counters)
+        if new := list(self._segments.keys() - known):
+            for segment, _, data in tx.all("turns.postings", segments=new, terms=list(_ruling())):
+                part, (offsets, _) = self._segments[segment], posting_list(data)
+                inside = offsets[offsets < len(part.lengths)]  # not so in a damaged row
+                self.records["flags"][part.first + inside.astype(np.int64)] |= RULES
+
     def _lengths_in(self, first: int, blob: bytes) -> NDArray[np.uint32]:
         records = np.frombuffer(blob, RECORD)
         self.records[first : first + len(records)] = records
@@ -521,6 +526,8 @@ class _TurnView(View):
     def _tail_after(self, tx: Transaction, doc: int) -> Iterator[tuple[int, Mapping[str, int]]]:
         for seq, terms, record in self._reader.after(tx, doc, self._last):
             self.records[seq] = record
+            if not _ruling().isdisjoint(terms):
+                self.records["flags"][seq] |= RULES
             if record[2]:
                 self.following[record[2]] = seq
             yield seq, terms
@@ -572,6 +579,12 @@ class _EventReader:
                     return number, found.seq
             before, size = rows[-1][0] if rows else 0, PAGE
         return number, 0
+
+
+@cache
+def _ruling() -> frozenset[str]:
+    """Return the words of standing rules as the index has them."""
+    return frozenset(term for word in text.query_terms(standing_rules.QUERY) for term in word)
 
 
 def _event(row: Row) -> Event | None:

@@ -21,7 +21,7 @@ from recollect.search.vocabulary import Vocabulary
 from recollect.storage.counters import Counters
 from recollect.storage.database import Row, Transaction
 
-__all__ = ["View", "count_in", "fingerprint", "fingerprints", "merge", "postings_of", "without"]
+__all__ = ["View", "count_in", "fingerprint", "fingerprints", "merge", "posting_list", "postings_of", "without"]
 
 FARTHEST = 65_536
 """Limit of document offsets: a posting list stores them in 16 bits."""
@@ -115,7 +115,7 @@ class View:
         found: dict[int, dict[str, PostingList]] = {segment: {} for segment in self._segments}
         if self._segments:
             for segment, term, data in tx.all(f"{self.queries}.postings", segments=list(self._segments), terms=terms):
-                found[segment][term] = _arrays(data)
+                found[segment][term] = posting_list(data)
                 holding[term] += len(found[segment][term][0])
         undone = [one for one in self._removed if one.number > counters.removals] if counters is not None else []
         size = len(self._lengths) if counters is None else counters.documents - self._first + 1
@@ -186,6 +186,12 @@ class View:
             counts.append(min(count, MOST))
 
 
+def posting_list(data: bytes) -> PostingList:
+    """Decode a stored posting list."""
+    size = len(data) // 3
+    return np.frombuffer(data, "<u2", size), np.frombuffer(data, "u1", size, 2 * size)
+
+
 def postings_of(documents: Iterable[tuple[int, Mapping[str, int]]]) -> Iterator[tuple[str, bytes]]:
     """Build posting lists, sorted by term, from documents given as (offset in the segment, terms), in order."""
     numbers: defaultdict[str, int] = defaultdict(itertools.count().__next__)
@@ -248,14 +254,14 @@ def without(lists: Iterable[bytes], offsets: Sequence[int]) -> Iterator[bytes]:
     kept = np.ones(2**16, np.bool_)
     kept[list(offsets)] = False
     for data in lists:
-        docs, counts = _arrays(data)
+        docs, counts = posting_list(data)
         keep = kept[docs]
         yield docs[keep].tobytes() + counts[keep].tobytes()
 
 
 def count_in(data: bytes, offset: int) -> int:
     """Return a document's term frequency in a posting list."""
-    docs, counts = _arrays(data)
+    docs, counts = posting_list(data)
     return int(counts[docs == offset].sum())
 
 
@@ -268,7 +274,7 @@ def fingerprints(size: int, rows: Sequence[Row]) -> NDArray[np.uint64]:
     """Return the fingerprints of all documents of a segment, computed from its posting lists."""
     sums = np.zeros(size, np.uint64)
     for _, term, data in rows:
-        docs, counts = _arrays(data)
+        docs, counts = posting_list(data)
         sums[docs] += np.uint64(_mark(term)) * (2 * counts.astype(np.uint64) + np.uint64(1))
     return sums
 
@@ -287,11 +293,6 @@ def _with_lengths(part: DocumentRange, removed: Sequence[_RemovedDocument]) -> D
     for one in inside:
         lengths[one.doc - part.first] = one.length
     return DocumentRange(part.first, lengths, min(part.shortest, *(one.length for one in inside)))
-
-
-def _arrays(data: bytes) -> PostingList:
-    size = len(data) // 3
-    return np.frombuffer(data, "<u2", size), np.frombuffer(data, "u1", size, 2 * size)
 
 
 def _mark(term: str) -> int:
