@@ -82,6 +82,8 @@ UNLIKELY_SHARE = 0.25
 """Share of the budget for what was found, if it is not likely to answer the command."""
 RULES_SHARE = 0.25
 """Share of the budget for standing rules and preferences."""
+RANKED = 200
+"""Number of entries that are ranked at once: what the recall of decisions and lessons needs after that of notes."""
 NOTE_TOKENS, TURN_TOKENS = 80, 15
 """Small sizes: so many notes and turns are searched as the budget could hold, and a few more."""
 CHARACTERS = 4.5
@@ -138,7 +140,7 @@ class _Building:
         self._current: list[Hit] = []
         self._pairs = OpenPairs(reach)
         self._sizes = LineSizes()
-        self._looks = QueryLookups()
+        self._looks = QueryLookups(ahead=RANKED)
         self._cache: ContextCache | None = None
 
     def context(self) -> Context:
@@ -151,6 +153,7 @@ class _Building:
         least = self._least_room(fixed)
         notes, turns = self._notes(fixed, least), self._turns(least)
         answered = self._is_answered()
+        notes = context_filling.with_few_kept(notes, turns, self._request.query)
         candidates = context_filling.ranking(notes, turns, self._read)
         rules = self._rules(fixed, standing)
         whole, left_out, used = context_block.trimmed(fixed, profile.budget, answered=answered)
@@ -350,8 +353,7 @@ class _Building:
                 found[-1] = ContextCandidate(max(found[-1].value, value), (*found[-1].items, item))
             else:
                 found.append(ContextCandidate(value, (item,)))
-        new = [one for one in found if shown.isdisjoint(item.entry_id for item in one.items)]
-        return context_filling.with_few_kept(new, query)
+        return [one for one in found if shown.isdisjoint(item.entry_id for item in one.items)]
 
     def _unwanted(self) -> set[Category]:
         """Return the categories that the profile leaves out."""

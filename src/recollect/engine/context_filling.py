@@ -130,14 +130,19 @@ def ranking(
             yield one
 
 
-def with_few_kept(notes: Sequence[ContextCandidate], query: str) -> list[ContextCandidate]:
-    """Return the notes, best first; the first FEW are kept if they share a word with the query."""
+def with_few_kept(notes: Sequence[ContextCandidate], turns: Sequence[UnreadTurn], query: str) -> list[ContextCandidate]:
+    """Return the notes, best first; of the first FEW, those far below the best are kept if they share a word with
+    the query.
+    """
+    best = max((*(note.value for note in notes), *(turn.value for turn in turns)), default=0.0)
     words = {term for group in text.query_terms(query) for term in group}
-    few = [
-        replace(one, kept=any(not words.isdisjoint(text.analyse(_statement(item))) for item in one.items))
-        for one in notes[:FEW]
-    ]
-    return [*few, *notes[FEW:]]
+
+    def kept(one: ContextCandidate) -> bool:
+        if one.value > LEAST * best:  # it is included anyway
+            return False
+        return any(not words.isdisjoint(text.analyse(_statement(item))) for item in one.items)
+
+    return [*(replace(one, kept=kept(one)) for one in notes[:FEW]), *notes[FEW:]]
 
 
 def fill(

@@ -81,7 +81,7 @@ def _recall(
             _log.warning("the index of %s is damaged (%s); it is rebuilt", error.store.agent, error.__cause__)
             with error.store.write() as work:
                 reindex(work)
-            looks.lists.clear()
+            looks.forget()
     return _recalled(stores, request, limits, looks)
 
 

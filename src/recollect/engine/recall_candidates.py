@@ -60,16 +60,36 @@ Share = Category | None
 
 
 class QueryLookups:
-    """What was looked up for a query: its vector, and the posting lists of its words in each store."""
+    """What was looked up for a query: its vector, the posting lists of its words in each store, and their rankings.
 
-    def __init__(self) -> None:
+    With `ahead`, at least so many documents are ranked at once, because a later recall will need more of them: ranking
+    deeper costs little, ranking twice costs twice.
+    """
+
+    def __init__(self, ahead: int = 0) -> None:
         self.lists: dict[Store, IndexLookup] = {}
+        self._ahead = ahead
+        self._ranked: dict[Store, tuple[int, RankedList]] = {}
         self._vector: list[NDArray[np.float32] | None] = []
 
     def vector(self, embed: "Callable[[], NDArray[np.float32] | None]") -> "NDArray[np.float32] | None":
         """Return the vector of the query, which is embedded once, also if that fails."""
         self._vector = self._vector or [embed()]
         return self._vector[0]
+
+    def ranked(self, store: Store, ranking: Ranking, limit: int) -> RankedList:
+        """Return the best documents of a store by the words; `ranking` is called unless so many are known."""
+        known, ranked = self._ranked.get(store, (0, []))
+        if known < limit:
+            known = max(limit, self._ahead)
+            ranked = ranking(known)
+            self._ranked[store] = known, ranked
+        return ranked[:limit]
+
+    def forget(self) -> None:
+        """Drop the posting lists and their rankings."""
+        self.lists.clear()
+        self._ranked.clear()
 
 
 @dataclass(slots=True)
@@ -98,14 +118,6 @@ def _reading_index(store: Store) -> Iterator[None]:
         yield
     except DAMAGE as error:
         raise DamagedIndex(store, error) from error
-
-
-def _guarded(store: Store, ranking: Ranking) -> Ranking:
-    def ranked(limit: int) -> RankedList:
-        with _reading_index(store):
-            return ranking(limit)
-
-    return ranked
 
 
 def initial_depth(request: Request, limit: int, *, fused: bool) -> int:
@@ -161,7 +173,7 @@ class QueryTerms:
         self, stores: Sequence[Store], words: Sequence[Sequence[str]], request: Request, looks: QueryLookups
     ) -> None:
         self.words, self._request = words, request
-        self._looks, self._stores = looks.lists, stores
+        self._lookups, self._looks, self._stores = looks, looks.lists, stores
         self.known: dict[Store, KnownCandidates] = {store: KnownCandidates() for store in stores}
         self._first = stores[0]
         self.empty: set[Store] = set()
@@ -182,6 +194,15 @@ class QueryTerms:
                     tx, counters, self.words, prefix=request.prefix, fuzzy=request.fuzzy
                 )
         return self._looks[store]
+
+    def ranking(self, store: Store) -> Ranking:
+        """Return the ranking of a store by the words; all stores must have been read."""
+
+        def ranked(limit: int) -> RankedList:
+            with _reading_index(store):
+                return self._lookups.ranked(store, self._looks[store].ranking(self.statistics), limit)
+
+        return ranked
 
     def held(self, store: Store, doc: int) -> list[bool]:
         """Return for each word whether an entry of a store holds it."""
@@ -230,9 +251,8 @@ def _searched(
 ) -> Candidates:
     with store.search() as (tx, counters):
         looked = _Lookups(tx, filters, shares, measure.known[store])
-        look = measure.look(store, tx, counters)
-        ranked = _guarded(store, look.ranking(measure.statistics))
-        lexical = _passing(ranked, depth, looked)
+        measure.look(store, tx, counters)
+        lexical = _passing(measure.ranking(store), depth, looked)
         near: RankedList = []
         if vector is not None and store.vectors is not None and counters.vectors:
             near = _nearest(tx, counters, store, vector, depth, request=request, looked=looked)
@@ -301,8 +321,8 @@ def _of_categories(tx: Transaction, filters: Filters) -> set[int] | None:
     """Return the documents of the categories of a filter; None without such a filter, or if there are more than FEW."""
     if not filters.categories:
         return None
-    rows = tx.all("entries.of_categories", categories=[str(one) for one in filters.categories], limit=FEW + 1)
-    return {doc for (doc,) in rows} if len(rows) <= FEW else None
+    rows = tx.all("entries.of_categories", categories=[str(one) for one in filters.categories], limit=FEW)
+    return None if rows and rows[0][0] == 0 else {doc for (doc,) in rows}
 
 
 def _passing(search: Ranking, depth: int, looked: _Lookups, least: float = 0.0) -> RankedList:

@@ -186,21 +186,17 @@ def info(row: Row) -> ConversationInfo:
 def titled(tx: Transaction, found: Sequence[ConversationInfo]) -> list[ConversationInfo]:
     """Return conversations with their titles."""
     openings: dict[str, str | None] = dict(tx.all("history.openings", ids=[one.id for one in found])) if found else {}
-    return [replace(one, title=_title(one, openings.get(one.id) or "")) for one in found]
+    return [replace(one, title=opening_line(_imported_title(one) or openings.get(one.id) or "")) for one in found]
 
 
 def imported_titles(tx: Transaction, conversations: Sequence[str]) -> dict[str, str]:
     """Return the titles that these conversations were imported with; empty for the others."""
-    found = [info(row) for row in tx.all("history.conversations_by_id", ids=conversations)] if conversations else []
-    return {one.id: _title(one, "") for one in found}
+    rows = tx.all("history.imported_titles", ids=conversations) if conversations else []
+    return dict.fromkeys(conversations, "") | {one: opening_line(title or "") for one, title in rows}
 
 
 def _imported_title(info: ConversationInfo) -> str | None:
     return info.closing_summary if info.summary_by == "import" else None
-
-
-def _title(info: ConversationInfo, opening: str) -> str:
-    return opening_line(_imported_title(info) or opening)
 
 
 # Events

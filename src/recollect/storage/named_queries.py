@@ -50,7 +50,7 @@ def queries() -> dict[str, str]:
 def _parsed(query: str) -> tuple[str, tuple[str, ...], frozenset[str]]:
     """Return the SQL of a named query and the names of its list and literal parameters."""
     sql = queries()[query]
-    return sql, tuple(_LIST.findall(sql)), frozenset(_LITERAL.findall(sql))
+    return sql, tuple(dict.fromkeys(_LIST.findall(sql))), frozenset(_LITERAL.findall(sql))
 
 
 def statement(query: str) -> str:

@@ -18,6 +18,9 @@ FROM conversations WHERE agent = :agent AND id = :id
 SELECT id, ref_code, channel_id, status, started_at, ended_at, chat_id, model_id, participants, closing_summary, summary_by
 FROM conversations WHERE agent = :agent AND id IN (:ids*)
 
+-- name: imported_titles
+SELECT id, closing_summary FROM conversations WHERE agent = :agent AND id IN (:ids*) AND summary_by = 'import'
+
 -- name: conversations_after
 SELECT id, ref_code, channel_id, status, started_at, ended_at, chat_id, model_id, participants, closing_summary, summary_by
 FROM conversations WHERE agent = :agent AND id > :id ORDER BY id LIMIT :limit
