@@ -2,9 +2,13 @@
 
 In English, Portuguese, German and Spanish. They are matched without regard to case, in composed Unicode (NFC) with
 straight apostrophes. No pattern repeats over arbitrary text, so each takes linear time.
+
+A pattern is compiled on first use: compiling all of them takes longer than a short command needs otherwise.
 """
 
 import re
+from collections.abc import Callable
+from functools import cached_property
 
 __all__ = [
     "ADVICE",
@@ -32,13 +36,34 @@ __all__ = [
 ]
 
 
-def _any(*patterns: str) -> re.Pattern[str]:
-    return re.compile("|".join(patterns), re.IGNORECASE)
+class WordPattern:
+    """A pattern without regard to case, compiled on first use."""
+
+    def __init__(self, pattern: str) -> None:
+        self._pattern = pattern
+
+    @cached_property
+    def _compiled(self) -> re.Pattern[str]:
+        return re.compile(self._pattern, re.IGNORECASE)
+
+    @cached_property
+    def search(self) -> Callable[[str], re.Match[str] | None]:
+        """`re.Pattern.search`."""
+        return self._compiled.search
+
+    @cached_property
+    def sub(self) -> Callable[[str | Callable[[re.Match[str]], str], str], str]:
+        """`re.Pattern.sub`."""
+        return self._compiled.sub
 
 
-def _any_from_word(*patterns: str) -> re.Pattern[str]:
+def _any(*patterns: str) -> WordPattern:
+    return WordPattern("|".join(patterns))
+
+
+def _any_from_word(*patterns: str) -> WordPattern:
     """Return a pattern of patterns that all begin with a word: within words, where they cannot match, none is tried."""
-    return re.compile(rf"\b(?:{'|'.join(patterns)})", re.IGNORECASE)
+    return WordPattern(rf"\b(?:{'|'.join(patterns)})")
 
 
 # Keywords that make a whole line an insight. ã and ç may be composed or decomposed.
@@ -180,13 +205,12 @@ LEAD = _any(
     r"e|então|mas|ok|sim|und|also|aber|gut|y|entonces|pero|sí)\b[,:;.!\s—–-]{1,3}){1,3}"
 )
 """Words before a statement that are not part of it."""
-ANNOUNCED = re.compile(
+ANNOUNCED = _any(
     r"(?:^|(?<=[.!?]\s))(?:[-*+]\s)?(?:(?:ok|okay|now|so|well|sure|right|great|good|first|next|hmm+)\b[,.!\s]{0,3}){0,3}"
     r"(?:let me|let's|let us|i'll|i will|i'm going to|i am going to|i need to|deixe-me|deixa eu|vou|vamos)\s"
     r"(?:now |first |just |quickly |also |take a )?(?:see|check|look|think|find|read|know|explore|analy[sz]e|review"
     r"|verify|observe|investigate|search|inspect|examine|start|begin|figure|ver|verificar|olhar|pensar|analisar"
     r"|conferir|observar)\b[^.!?:]*",
-    re.IGNORECASE,
 )
 """An announced action ("Let me check …"), up to the end of the sentence or a colon."""
 QUESTION = _any(

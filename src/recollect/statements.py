@@ -223,8 +223,8 @@ def _stated(role: str, searched: str, wide: bool) -> str | None:
 def _searched(sentence: str) -> str:
     """Return the sentence without code, quotations and announcements, to search for words."""
     searched = unicodedata.normalize("NFC", sentence).replace("\u2019", "'")
-    for pattern in (_CODE, _QUOTED, words.ANNOUNCED):
-        searched = pattern.sub(_blank, searched)
+    for replaced in (_CODE.sub, _QUOTED.sub, words.ANNOUNCED.sub):
+        searched = replaced(_blank, searched)
     return searched.strip()
 
 
@@ -278,8 +278,8 @@ def _by_keywords(turns: Sequence[Said], wide: bool) -> Iterator[tuple[str, str]]
     said = (turn.text for turn in turns if turn.role == "assistant")
     for line in (line for content in said for line in _prose(content) if len(line) > LINE):
         searched = line
-        for pattern in (_CODE, words.ANNOUNCED):
-            searched = pattern.sub(lambda match: " " * len(match[0]), searched)
+        for replaced in (_CODE.sub, words.ANNOUNCED.sub):
+            searched = replaced(lambda match: " " * len(match[0]), searched)
         for category, keywords in patterns.items():
             match = keywords.search(searched)
             if match:

@@ -4,7 +4,7 @@ A message that is too long keeps its beginning and its end, because people say w
 and what is next is listed below the messages unless they show it. Speakers are called by their names.
 """
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 
 from recollect import statements, text
 from recollect.model.history import Event, EventType
@@ -35,11 +35,7 @@ def handoff_of(talk: Sequence[Event]) -> list[tuple[str, Sequence[Event]]]:
     later = [one for one in statements.next_steps(turns[-2 * MESSAGES :], NEXT) if text.normalise(one) not in shown]
     later = [one for one in later if one not in agreed]
     listed = {*agreed, *later}
-    quoted = [
-        event
-        for event in said
-        if event in last or not listed.isdisjoint(map(statements.within, statements.sentences(event.content)))
-    ]
+    quoted = [event for event in said if event in last or (listed and _states(event, listed))]
     lines += [f"Agreed: {one}" for one in agreed] + [f"Next: {one}" for one in later]
     return [("\n".join(lines), quoted)]
 
@@ -48,6 +44,11 @@ def speaker(event: Event) -> str:
     """Return the name of the one who said it, or the role."""
     name = " ".join((event.speaker or "").replace("[", "(").replace("]", ")").split())
     return name or ("User" if event.type is EventType.USER else "Agent")
+
+
+def _states(event: Event, listed: Set[str]) -> bool:
+    """Return whether one of the sentences was said in this message."""
+    return not listed.isdisjoint(map(statements.within, statements.sentences(event.content)))
 
 
 def excerpt(content: str, most: int) -> str:
