@@ -136,6 +136,18 @@ def test_the_empty_tables_refuse_rows(home: Home, postgres_url: str) -> None:
     assert sorted(checked) == sorted((table, "CHECK (false)") for table in tables)
 
 
+def test_empty_tables_that_a_backup_left_out_are_created_again(home: Home, postgres_url: str) -> None:
+    home.agent("ana").remember("kettle")
+    with psycopg.connect(postgres_url, autocommit=True) as connection:
+        for group in FOLLOWING:
+            connection.execute(f'DROP SCHEMA "{empty_schema(group)}" CASCADE'.encode())
+    with recollect.open(postgres_url) as restored:
+        mem = restored.agent("ana")
+        assert mem.reminders.list() == []
+        assert [hit.entry.content for hit in mem.recall("kettle")] == ["kettle"]
+        assert restored.check().ok
+
+
 def test_an_agent_without_the_right_to_create_tables_reads_and_writes_those_that_are_there(
     home: Home, postgres_url: str
 ) -> None:

@@ -379,7 +379,12 @@ class Schemas:
             if {number for (number,) in rows} != {migration.number for migration in migrations()}:
                 return Groups()
             state = self.state(connection, schema)
-        return state.groups if state is not None and state.groups >= self._first_groups() else Groups()
+            if state is None or not state.groups >= self._first_groups():
+                return Groups()
+            # A backup of chosen schemas may have left out those with the empty tables.
+            empty = [f"{empty_schema(group)}.migrations" for group in FOLLOWING if group not in state.groups]
+            lost = "SELECT 1 FROM unnest(%s::text[]) AS name WHERE to_regclass(name) IS NULL LIMIT 1"
+            return Groups() if connection.execute(lost, (empty,)).fetchone() else state.groups
 
     def owners(self) -> list[tuple[str, str]]:
         """Return every (workspace, agent) that has a schema, as listed in `recollect_control`."""
