@@ -171,6 +171,23 @@ def test_a_file_of_a_person_is_taken_in_with_its_properties_and_keeps_its_bytes(
     assert not other.sync()
 
 
+def test_a_new_file_has_the_date_that_it_states_or_is_named_by(vault: Vault, mem: Memory, folder: Path) -> None:
+    put(folder / "ana/created.md", "---\ndate: 2020-02-02\ncreated: 2016-05-04T08:15\n---\nx")
+    put(folder / "ana/2019-01-01 dated.md", "---\ndate: 2020-02-02\n---\nx")
+    put(folder / "ana/daily/2018-04-07.md", "---\ndate: someday\n---\nx")
+    for name in ("2018-13-40", "12018-04-07", "2018-04-071"):
+        os.utime(put(folder / f"ana/{name}.md", "x"), (1_462_363_200, 1_462_363_200))
+    vault.sync()
+    assert {entry.name: recollect.clock.iso(entry.created_at) for entry in mem.list()} == {
+        "created": "2016-05-04T08:15:00Z",
+        "2019-01-01 dated": "2020-02-02T00:00:00Z",
+        "2018-04-07": "2018-04-07T00:00:00Z",
+        "2018-13-40": "2016-05-04T12:00:00Z",
+        "12018-04-07": "2016-05-04T12:00:00Z",
+        "2018-04-071": "2016-05-04T12:00:00Z",
+    }
+
+
 def test_an_edit_of_text_or_of_a_property_is_one_revision(vault: Vault, mem: Memory, folder: Path) -> None:
     mem.remember("The gate is blue", name="gate", tags=["old"], category="decisions")
     vault.sync()

@@ -40,6 +40,7 @@ _TITLE_LENGTH = 60
 _TAG = re.compile(r"(?<![\w/#&])#([^\W\d_][\w/-]*)")
 _WRITTEN_ID = re.compile(rb"^" + ID.encode() + rb":[ \t]*[\"']?([0-9a-f-]{36})", re.M)
 _DEFAULT_IMPORTANCE = 0.5
+_DAY = re.compile(r"\d{4}-\d{2}-\d{2}(?!\d)")
 _NUMBERED = re.compile(r" [0-9]+\Z")
 
 
@@ -128,11 +129,14 @@ class NoteFile:
 
     def moment(self, key: str) -> int | None:
         """Return the time that a key states."""
-        written = self.front.get(key)
-        try:
-            return milliseconds(written) if isinstance(written, str) and written else None
-        except (Invalid, OverflowError):
-            return None
+        return _time(self.front.get(key))
+
+    @property
+    def written_at(self) -> int | None:
+        """When the note was written: as the front matter states it, or else the day that the file is named by."""
+        day = _DAY.match(self.stem)
+        stated = (self.moment("created"), self.moment("date"), _time(day and day[0]))
+        return next((when for when in stated if when is not None), None)
 
     @property
     def unusable(self) -> tuple[str, ...]:
@@ -273,6 +277,13 @@ def _name(written: Value) -> str | None:
     try:
         return names.name(written) if isinstance(written, str) else None
     except Invalid:
+        return None
+
+
+def _time(written: Value) -> int | None:
+    try:
+        return milliseconds(written) if isinstance(written, str) and written else None
+    except (Invalid, OverflowError):
         return None
 
 

@@ -326,7 +326,7 @@ class NotesMerge:
 
     def _adopt(self, found: _ChangedFile) -> None:
         """Create an entry from a file, and add its id to the file."""
-        note = found.note
+        note, written_at = found.note, found.note.written_at
         try:
             add = checked(
                 Add(
@@ -337,7 +337,7 @@ class NotesMerge:
                     importance=0.5 if note.importance is None else note.importance,
                     valid_from=note.moment("valid_from"),
                     valid_until=note.moment("valid_until"),
-                    at=note.moment("created") or _modified(found.stat),
+                    at=_modified(found.stat) if written_at is None else written_at,
                     source=ACTOR,
                     origin=note.origin or Origin.USER,
                     evidence=(f"file:{found.path}"[:256].strip(),),
