@@ -87,6 +87,7 @@ _KNOWN = frozenset(
     """)
 )
 _ENGLISH = frozenset(("glassware", "grasslands", "handstand", "motorsports", "regenerate", "regenerates", "wandering"))
+_STARTS = frozenset(word[:3] for word in _KNOWN)
 _LONGEST = max(map(len, _KNOWN))
 _LINKS = ("", "s", "es", "n", "en", "er", "e", "ns", "ens")
 _ENDINGS = frozenset(("", "e", "em", "en", "er", "ern", "es", "in", "innen", "n", "nen", "s", "se", "sen"))
@@ -100,7 +101,9 @@ def is_compound(word: str) -> bool:
     """Return whether a folded word consists of words of the list, and is no English word."""
     if word in _ENGLISH:
         return False
-    return _SHORTEST <= len(word) <= _TOO_LONG and word.isascii() and word.isalpha() and len(_tails(word)[0]) > 1
+    if word[:3] not in _STARTS or not _SHORTEST <= len(word) <= _TOO_LONG:  # most words end here
+        return False
+    return word.isascii() and word.isalpha() and len(_tails(word)[0]) > 1
 
 
 @lru_cache(20_000)

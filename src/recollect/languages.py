@@ -142,7 +142,7 @@ _COMPOUND = 9
 """Letters of a compound that is a sign of German: of shorter words, some are English ("handball")."""
 _CHUNK = 64
 """Maximum number of letters of a chunk to examine: composing a long run of combining marks takes quadratic time."""
-_ENDING = re.compile("(?:" + "|".join(sorted(_ENDINGS, key=len, reverse=True)) + r")\Z")
+_LONGEST_FIRST = tuple(sorted(_ENDINGS, key=len, reverse=True))
 _MARKS = (
     ("äö", ("german", "swedish")),
     ("ü", ("german",)),
@@ -164,8 +164,8 @@ def votes_of(word: str) -> int:
     votes = _VOTES.get(word, 0)
     if votes or len(word) < _LONG:
         return votes
-    if ending := _ENDING.search(word):
-        return _ONE[_ENDINGS[ending.group()]]
+    if word.endswith(_LONGEST_FIRST):
+        return _ONE[_ENDINGS[next(filter(word.endswith, _LONGEST_FIRST))]]
     return _ONE["german"] if len(word) >= _COMPOUND and is_compound(word) else 0
 
 
