@@ -41,17 +41,29 @@ def words(count: int, seed: int = 1) -> list[str]:
     return list(made)
 
 
-def corpus(entries: int, questions: int, seed: int = 7, vocabulary: int = 50_000) -> Corpus:
-    """Entries of 8 to 40 words, and questions that each ask for one of them with 3 to 6 of its content words."""
+def corpus(
+    entries: int, questions: int, seed: int = 7, vocabulary: int = 50_000, *, asked_words: int | None = None
+) -> Corpus:
+    """Entries of 8 to 40 words, and questions that each ask for one of them with 3 to 6 of its content words.
+
+    With `asked_words` each question has as many different content words.
+    """
     rng = np.random.default_rng(seed)
     content_words = np.array(words(vocabulary))
     zipf = 1 / (np.arange(vocabulary) + 20.0)
     function_words = np.array(FUNCTION_WORDS)
     texts = list(_texts(rng, entries, content_words, zipf / zipf.sum(), function_words))
     asked = []
-    for number in rng.choice(entries, questions, replace=False):
+    for number in rng.choice(entries, questions if asked_words is None else entries, replace=False):
         known = [word for word in texts[number].split() if word not in FUNCTION_WORDS]
-        chosen = rng.choice(known, min(len(known), int(rng.integers(3, 7))), replace=False)
+        if asked_words is not None and len(set(known)) < asked_words:
+            continue
+        if len(asked) == questions:
+            break
+        if asked_words is None:
+            chosen = rng.choice(known, min(len(known), int(rng.integers(3, 7))), replace=False)
+        else:
+            chosen = rng.choice(sorted(set(known)), asked_words, replace=False)
         asked.append(f"{rng.choice(QUESTION_STARTS)} {' '.join(chosen[:2])} and the {' '.join(chosen[2:])}?")
     return Corpus(texts, asked)
 

@@ -1,15 +1,18 @@
 """Keyword recall with whole questions, next to the searches a user has otherwise, in one run.
 
-    python bench/keyword_recall.py [sizes …] [--postgres URL]
+    python bench/keyword_recall.py [sizes …] [--words N] [--brief] [--postgres URL]
 
 Prints the median time per question and the ratio to tantivy, and how often the top 10 equals that of full BM25
-(`full_bm25.py`, which scores every document).
+(`full_bm25.py`, which scores every document). Questions have 3 to 6 content words, or N. `--brief` measures
+recollect and tantivy only, in turns, with the processor time of each.
 """
 
 import argparse
 import re
+import statistics
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import apsw
@@ -31,9 +34,9 @@ QUESTIONS = 200
 WORDS_ALONE = Settings(embedder=EmbedderSettings(kind="none"))
 
 
-def run(size: int, folder: Path, postgres: str | None) -> None:
+def run(size: int, folder: Path, postgres: str | None, words: int | None) -> None:
     """Build every index over the same entries and ask the same questions."""
-    made = corpus(size, QUESTIONS)
+    made = corpus(size, QUESTIONS, asked_words=words)
     figures: dict[str, float] = {}
 
     start = time.perf_counter()
@@ -60,18 +63,7 @@ def run(size: int, folder: Path, postgres: str | None) -> None:
             )
             there.delete_workspace(f"keyword-{size}")
 
-    schema = tantivy.SchemaBuilder().add_text_field("body", stored=False, tokenizer_name="en_stem")
-    index = tantivy.Index(schema.add_integer_field("number", stored=True).build())
-    writer = index.writer(256_000_000)
-    for number, entry in enumerate(made.texts):
-        writer.add_document(tantivy.Document(body=entry, number=number))
-    writer.commit()
-    index.reload()
-    searcher = index.searcher()
-    figures["tantivy"] = timed(
-        lambda question: searcher.search(index.parse_query(re.sub(r"\W+", " ", question), ["body"]), 10).hits,
-        made.questions,
-    )
+    figures["tantivy"] = timed(tantivy_search(made.texts), made.questions)
 
     terms = [text.analyse(entry) for entry in made.texts]
     b = b_for(sum(map(len, terms)) / len(terms))
@@ -115,14 +107,58 @@ def run(size: int, folder: Path, postgres: str | None) -> None:
         print(f"  {name:24} {figure:10.2f} ms   {figure / figures['tantivy']:8.2f} × tantivy")
 
 
+def tantivy_search(texts: list[str]) -> Callable[[str], object]:
+    """A search for ten documents in a tantivy index of the texts."""
+    schema = tantivy.SchemaBuilder().add_text_field("body", stored=False, tokenizer_name="en_stem")
+    index = tantivy.Index(schema.add_integer_field("number", stored=True).build())
+    writer = index.writer(256_000_000)
+    for number, entry in enumerate(texts):
+        writer.add_document(tantivy.Document(body=entry, number=number))
+    writer.commit()
+    index.reload()
+    searcher = index.searcher()
+    return lambda question: searcher.search(index.parse_query(re.sub(r"\W+", " ", question), ["body"]), 10).hits
+
+
+def brief(size: int, folder: Path, words: int | None) -> None:
+    """Compare recollect and tantivy, question by question, by processor time; the least and the median of five."""
+    made = corpus(size, QUESTIONS, asked_words=words)
+    with recollect.open(folder / f"{size}.db", settings=WORDS_ALONE) as home:
+        home.agent("bench").remember_many(recollect.Add(entry) for entry in made.texts)
+    theirs = tantivy_search(made.texts)
+    with recollect.open(folder / f"{size}.db", settings=WORDS_ALONE) as home:
+        mem = home.agent("bench")
+        searches = {"recollect": lambda one: mem.recall(one, limit=10, mode="keyword"), "tantivy": theirs}
+        taken: dict[str, list[list[float]]] = {name: [[] for _ in made.questions] for name in searches}
+        for _ in range(5):
+            for place, question in enumerate(made.questions):
+                for name, search in searches.items():
+                    began = time.thread_time()
+                    search(question)
+                    taken[name][place].append((time.thread_time() - began) * 1000)
+    print(f"\n{size:,} entries, {len(made.questions)} questions of {words or '3 to 6'} content words, ms per question:")
+    for name, of_questions in taken.items():
+        least, middle = (statistics.median(map(pick, of_questions)) for pick in (min, statistics.median))
+        other = [statistics.median(map(pick, taken["tantivy"])) for pick in (min, statistics.median)]
+        print(
+            f"  {name:10} least {least:7.3f} ({least / other[0]:.2f} × tantivy), "
+            f"median {middle:7.3f} ({middle / other[1]:.2f} ×)"
+        )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("sizes", type=int, nargs="*", default=[1_000, 10_000, 100_000, 1_000_000])
     parser.add_argument("--postgres", help="measure this PostgreSQL database, too")
+    parser.add_argument("--words", type=int, help="number of content words of a question")
+    parser.add_argument("--brief", action="store_true", help="compare with tantivy only")
     arguments = parser.parse_args()
     for size in arguments.sizes:
         with tempfile.TemporaryDirectory() as folder:
-            run(size, Path(folder), arguments.postgres)
+            if arguments.brief:
+                brief(size, Path(folder), arguments.words)
+            else:
+                run(size, Path(folder), arguments.postgres, arguments.words)
 
 
 if __name__ == "__main__":
