@@ -1,6 +1,6 @@
 """What an embedder is worth: recall with the local one and with transformers of your own, and what they cost.
 
-    python bench/embedders.py [FOLDER] [--onnx MODEL …] [--reranker MODEL] [--sets locomo …] [--stores N]
+    python bench/embedders.py [FOLDER] [--onnx MODEL …] [--reranker MODEL] [--sets locomo …] [--stores N] [--mid-term N]
 
 MODEL is a folder with `model.onnx` and `tokenizer.json`. Each set is stored, embedded and searched through the library:
 conversations are ended and their turns searched, sessions and abstracts are entries that are recalled. Prints
@@ -18,7 +18,7 @@ from question_sets import NAMES, Task, measure, read
 from turn_search import fill
 
 import recollect
-from recollect.config import RecallSettings, Settings
+from recollect.config import ConversationSettings, RecallSettings, Settings
 from recollect.providers.base import Embedder
 from recollect.providers.local import LocalEmbedder
 from recollect.providers.onnx import OnnxEmbedder
@@ -39,6 +39,7 @@ class TimedEmbedder:
         self.vectors, self.seconds = 0, 0.0
         self.model, self.dimension = embedder.model, embedder.dimension
         self.instant = getattr(embedder, "instant", False)
+        self.contextual = getattr(embedder, "contextual", False)
 
     def embed(self, texts: Sequence[str]) -> np.ndarray:
         start = time.process_time()
@@ -90,12 +91,16 @@ def main() -> None:
     parser.add_argument("folder", type=Path, nargs="?", default=default, help="the folder with the question sets")
     parser.add_argument("--sets", nargs="+", choices=NAMES, default=NAMES, metavar="SET", help=", ".join(NAMES))
     parser.add_argument("--stores", type=int, help="take so many stores of each set, not all")
+    parser.add_argument("--mid-term", type=int, default=10, help="conversations whose turns keep their vectors")
     parser.add_argument("--onnx", nargs="+", type=Path, default=[], metavar="MODEL", help="folders of transformers")
     parser.add_argument("--reranker", type=Path, metavar="MODEL", help="the folder of a cross-encoder")
     arguments = parser.parse_args()
     embedders: dict[str, Embedder] = {"local": LocalEmbedder()}
     embedders |= {str(folder.name): OnnxEmbedder(folder) for folder in arguments.onnx}
-    settings = Settings(recall=RecallSettings(reranker=arguments.reranker and str(arguments.reranker)))
+    settings = Settings(
+        conversation=ConversationSettings(mid_term=arguments.mid_term),
+        recall=RecallSettings(reranker=arguments.reranker and str(arguments.reranker)),
+    )
     columns = ("recall@5", "recall@10", "NDCG@10")
     heading = "".join(f"{column:>11}" for column in columns) + f"{'vectors':>9}{'ms/vector':>11}{'ms/question':>13}"
     for name in arguments.sets:

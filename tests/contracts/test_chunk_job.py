@@ -85,6 +85,8 @@ def test_an_imported_chat_gets_chunks_with_vectors_and_no_hand_off(home: Home, m
 class Synonyms(Instant):
     """An embedder for which an automobile is a car."""
 
+    contextual = False
+
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         return super().embed([text.replace("automobile", "car") for text in texts])
 
@@ -100,6 +102,22 @@ def test_turns_are_found_that_share_no_word_with_the_question(location: str, clo
         home.jobs.run("chunk")
         found = mem.conversations.search("automobile", limit=4)
         assert {"my car", "his car"} <= {hit.event.content for hit in found}
+
+
+def test_vectors_of_a_transformer_count_more_in_short_turns(location: str, clock: FixedClock) -> None:
+    embedder = Synonyms()
+    with recollect.open(location, clock=clock, embedder=embedder) as home:
+        conversation = home.agent("ana").conversations.start()
+        for content in ("my automobile broke", "a storm came", "we ate fish"):
+            conversation.user(content, speaker="Rui")
+        conversation.end()
+        plain, transformed = [], []
+        for scores, contextual in ((plain, False), (transformed, True)):
+            embedder.contextual = contextual
+            page = home.agent("ana").conversations.search("car")
+            scores += [turn.score for turn in page if turn.event.content == "my automobile broke"]
+        assert transformed[0] > plain[0] > 0
+        assert home.agent("ben").conversations.search("car") == []
 
 
 def test_a_conversation_that_continues_is_chunked_but_for_its_last_messages(

@@ -1,6 +1,7 @@
 """What recollect.search.turns promises: what a question is understood to ask for, and which turn answers it."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import date
 
 import numpy as np
@@ -341,6 +342,19 @@ def test_vectors_count_more_where_turns_are_long() -> None:
     assert found.tolist() == [1.0, 0.0]
 
 
+def test_among_people_a_vector_counts_half_for_the_turns_beside_it() -> None:
+    cosine = [0.1, 0.9, 0.1, 0.1]
+    assert part("beside", ONE_WORD, turns([[0, 0, 0, 0]], cosine=cosine)) == [0.25, 0, 0.25, 0]
+    assistant = turns([[0, 0, 0, 0]], cosine=cosine, role=[Role.USER, Role.ASSISTANT] * 2)
+    assert part("beside", ONE_WORD, assistant) == [0, 0, 0, 0]
+
+
+def test_the_vectors_of_a_transformer_count_in_short_turns_as_in_long_ones() -> None:
+    short = turns([[0, 0]], cosine=[0.9, 0.1])
+    assert part("vector", ONE_WORD, short) == [0.5, 0]
+    assert part("vector", ONE_WORD, replace(short, contextual=True)) == [1, 0]
+
+
 def test_without_vectors_nothing_is_added() -> None:
     assert part("vector", ONE_WORD, turns([[1, 2]])) == [0, 0]
     assert part("vector", ONE_WORD, turns([[1, 2]], cosine=[float("nan"), float("nan")])) == [0, 0]
@@ -519,6 +533,7 @@ def test_no_evidence_outweighs_its_weight(rows: list[Row], question: TurnQuery) 
         "time": 0.5,
         "role": 0.5,
         "vector": 1.25 * 0.8,
+        "beside": 1.25 * 0.8 * 0.5,
     }
     found = evidence(question, made(rows), average=100)
     assert found.keys() == bounds.keys()

@@ -152,7 +152,9 @@ def search(
             look = store.turns.look(tx, journal, query, words)
             allowed = look.allowed(since, until, _numbers(tx, conversations, channel, statuses))
             spans = _spans(tx, store, vector, journal.events) if vector is not None else []
-            best, confidence = look.best(tx, limit, spans, allowed, by_conversation=unit == "conversation")
+            best, confidence = look.best(
+                tx, limit, spans, allowed, by_conversation=unit == "conversation", contextual=_contextual(store)
+            )
             return _hits(tx, look, query, best, confidence) if confidence >= min_confidence else []
 
     return _by_words_if_damaged(by, vector, words)
@@ -183,7 +185,9 @@ def ranked(
             look = store.turns.look(tx, journal, query, words)
             allowed = look.allowed(None, None, _numbers(tx, None, None, statuses), without)
             spans = _spans(tx, store, vector, journal.events) if vector is not None else []
-            best, confidence = look.best(tx, limit, spans, allowed, candidates=max(limit, FEWER_CANDIDATES))
+            best, confidence = look.best(
+                tx, limit, spans, allowed, candidates=max(limit, FEWER_CANDIDATES), contextual=_contextual(store)
+            )
             before = look.records["before"]
             read = look.events.get
             return [RankedTurn(seq, score, int(before[seq]), read(seq)) for seq, score in best], confidence
@@ -201,6 +205,10 @@ def imported_titles(store: Store, conversations: Sequence[str]) -> dict[str, str
     """Return the titles that these conversations were imported with; empty for the others."""
     with store.read() as tx:
         return history.imported_titles(tx, conversations)
+
+
+def _contextual(store: Store) -> bool:
+    return getattr(store.embedder, "contextual", False)
 
 
 def _by_words_if_damaged(

@@ -47,7 +47,9 @@ class Embedder(Protocol):
     that all are recomputed. Vectors need not have unit length; a row of zeros means that the text has no vector.
 
     An attribute `instant = True` says that it is fast enough to run before a write commits. Without it, new entries get
-    their vectors in the background, shortly after the write.
+    their vectors in the background, shortly after the write. An attribute `contextual = True` says that it reads the
+    words of a text together, as transformers do: the vectors of short turns then count more in a search of
+    conversations.
     """
 
     @property

@@ -28,12 +28,17 @@ FILES = ("model.onnx", "tokenizer.json")
 MAX_TOKENS = 512
 """Tokens of a text that are read, and of a query and a text together; most models know no more positions."""
 BATCH = 16
+BATCH_LENGTH = 8_000
+"""Characters of a batch, all of its texts as long as the longest: memory grows with them, to a gigabyte at four times
+as many."""
 POOLED = "sentence_embedding"
 """Name of an output that is the vector of a text; other outputs with a vector per token are averaged."""
 
 
 class OnnxEmbedder:
     """Embedder with a transformer of the user. The vector of a text is the mean of its tokens' vectors."""
+
+    contextual = True
 
     def __init__(self, folder: Path) -> None:
         self._files = _ModelFolder(folder)
@@ -169,5 +174,11 @@ class _ModelFolder:
 
 def _batches(texts: Sequence[str]) -> Iterator[list[int]]:
     """Yield the places of texts of similar length: every text of a batch takes as long as the longest."""
-    places = sorted(range(len(texts)), key=lambda place: len(texts[place]))
-    return (places[start : start + BATCH] for start in range(0, len(places), BATCH))
+    batch: list[int] = []
+    for place in sorted(range(len(texts)), key=lambda place: len(texts[place])):
+        if batch and (len(batch) == BATCH or (len(batch) + 1) * len(texts[place]) > BATCH_LENGTH):
+            yield batch
+            batch = []
+        batch.append(place)
+    if batch:
+        yield batch

@@ -38,6 +38,8 @@ class OpenAIEmbedder:
     Timeouts, lost connections, HTTP 429 and 5xx are retried `retries` times, at most three.
     """
 
+    contextual = True
+
     def __init__(
         self,
         *,

@@ -273,18 +273,20 @@ class JournalLookup:
         *,
         by_conversation: bool = False,
         candidates: int | None = None,
+        contextual: bool = False,
     ) -> tuple[list[tuple[int, float]], float]:
         """Return the best allowed turns as (number, score), and the confidence; ties are ordered newest first.
 
         `spans` are sorted nearest first. `by_conversation` returns only the best turn of each conversation. So many
-        `candidates` are selected by BM25, by default CANDIDATES.
+        `candidates` are selected by BM25, by default CANDIDATES. `contextual` says that the cosines are those of a
+        transformer.
         """
         first = self.rank(CANDIDATES if candidates is None else candidates, allowed)
         chosen = [np.array([seq for seq, _ in first], np.int64)]
         chosen += self._said_then(allowed)
         chosen += [self._within(span) for span in spans[:NEAREST] if span.cosine > UNRELATED]
         seqs = np.union1d(self._beside(np.concatenate(chosen)), self._beside(chosen[0][:BEST], FAR))
-        found = self._candidates(tx, seqs, spans)
+        found = self._candidates(tx, seqs, spans, contextual)
         question = turns.TurnQuery.read(self.query, self.words, {name for name in found.speaker if name})
         scores = turns.scores(question, found, average=self.average)
         mask = None if allowed is None else allowed[seqs]
@@ -398,7 +400,7 @@ class JournalLookup:
         found = np.sort(np.concatenate(every))
         return found[np.diff(found, prepend=0) > 0]  # each once, and without 0
 
-    def _candidates(self, tx: Transaction, seqs: Integers, spans: Sequence[Span]) -> turns.Turns:
+    def _candidates(self, tx: Transaction, seqs: Integers, spans: Sequence[Span], contextual: bool) -> turns.Turns:
         """Return the ranking features of turns; `seqs` are ascending."""
         records = self.records[seqs]
         conversation = records["conversation"].astype(np.int64)
@@ -417,6 +419,7 @@ class JournalLookup:
             asks=(records["flags"] & ASKS) > 0,
             tells_time=(records["flags"] & TELLS_TIME) > 0,
             cosine=_cosines(seqs, conversation, spans),
+            contextual=contextual,
         )
 
     def _positions(self, seqs: Integers, conversation: Integers) -> Integers:

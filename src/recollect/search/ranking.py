@@ -50,13 +50,13 @@ FUSIONS = ("weighted", "rrf")
 # Weights that depend on the length of entries
 
 
-def vector_weight(average: float) -> float:
+def vector_weight(average: float, *, contextual: bool = False) -> float:
     """Return the weight of vectors relative to words, from the average length of the store's entries in terms.
 
     0.4 up to 10 terms, 0.8 from 40 terms on, logarithmic in between. The vector of a chat turn adds little to its
-    words; a longer text often uses other words than the question.
+    words; a longer text often uses other words than the question. 0.8 for every length if the vectors are `contextual`.
     """
-    return 0.4 + 0.4 * _between(average, 10, 40)
+    return 0.8 if contextual else 0.4 + 0.4 * _between(average, 10, 40)
 
 
 PERSONAL = 2.5

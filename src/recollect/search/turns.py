@@ -101,6 +101,9 @@ class Weights:
     assistant said. [assistant 10.3 / 7.5]"""
     vector: float = 1.25
     """Vector similarity, times `ranking.vector_weight()`. [people 0.9 / 0.6, assistant 7.9 / 5.2]"""
+    beside: float = 0.5
+    """Among people, the vector similarity of the nearer adjacent turn, as a share of `vector`. With an assistant, the
+    vectors cover a question together with its reply. [people 0.5 / 0.2 if all turns have vectors]"""
 
 
 # Parsing of questions
@@ -263,6 +266,8 @@ class Turns:
     """`tells_time()` of each turn's text; used only if the question asks when."""
     cosine: Floats | None = None
     """Cosine of each turn's vector with the query's; NaN where there is none."""
+    contextual: bool = False
+    """Whether the vectors are those of a transformer, which reads the words of a short text together."""
 
 
 def evidence(question: TurnQuery, turns: Turns, *, average: float, weights: Weights | None = None) -> dict[str, Floats]:
@@ -290,6 +295,8 @@ def evidence(question: TurnQuery, turns: Turns, *, average: float, weights: Weig
     people = turns.role == Role.PERSON
     assistant = turns.role == Role.ASSISTANT
     answers = people | assistant if question.asks_assistant else people
+    vector = weights.vector * ranking.vector_weight(average, contextual=turns.contextual)
+    near = _nearness(turns.cosine, len(people))
     return {
         "words": words / unit,
         "conversation": weights.conversation * (whole / (whole.max(initial=0.0) or 1.0))[place],
@@ -299,7 +306,8 @@ def evidence(question: TurnQuery, turns: Turns, *, average: float, weights: Weig
         "date": weights.date * _said_in(question.periods, turns.day),
         "time": weights.time * turns.tells_time * question.asks_when,
         "role": weights.role * assistant * (1.0 if question.asks_assistant else -_also_said_by_others(own, ~assistant)),
-        "vector": weights.vector * ranking.vector_weight(average) * _nearness(turns.cosine, len(people)),
+        "vector": vector * near,
+        "beside": weights.beside * vector * people * np.maximum(beside.take(near, -1), beside.take(near, 1)),
     }
 
 
