@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 
 import psycopg
 import pytest
@@ -146,6 +147,26 @@ def test_empty_tables_that_a_backup_left_out_are_created_again(home: Home, postg
         assert mem.reminders.list() == []
         assert [hit.entry.content for hit in mem.recall("kettle")] == ["kettle"]
         assert restored.check().ok
+
+
+def test_comments_that_a_backup_left_out_are_created_again(home: Home, postgres_url: str) -> None:
+    mem = home.agent("ana")
+    mem.remember("kettle")
+    mem.reminders.add("1h", "buy tea")
+    with psycopg.connect(postgres_url, autocommit=True) as connection:
+        for schema in (ANA, *map(empty_schema, FOLLOWING)):
+            for table in ("counters", "migrations"):
+                with suppress(psycopg.errors.UndefinedTable):
+                    connection.execute(f'COMMENT ON TABLE "{schema}".{table} IS NULL'.encode())
+    with recollect.open(postgres_url) as restored:
+        again = restored.agent("ana")
+        assert again.conversations.list() == []
+        assert [one.message for one in again.reminders.list()] == ["buy tea"]
+        assert [entry.content for entry in again.list()] == ["kettle"]
+        assert restored.check().ok
+        again.conversations.start().user("hello")
+    assert len(mem.conversations.list()) == 1
+    assert {"core", "reminders", "conversations"} <= groups_of(postgres_url, ANA) < ALL
 
 
 def test_an_agent_without_the_right_to_create_tables_reads_and_writes_those_that_are_there(

@@ -244,6 +244,9 @@ class Schemas:
         connection.execute(quoting.SQL("CREATE SCHEMA IF NOT EXISTS {}").format(quoting.Identifier(schema)))
         state = self.state(connection, schema)
         groups = Groups() if state is None else state.groups
+        if state is not None and not _has_comments(connection, schema):
+            tables = set(tables_of(connection, schema))
+            groups = Groups(group for group in ALL if not tables.isdisjoint(tables_in(Groups([group]))))
         wanted = groups | self._first_groups()
         self._run_migrations(connection, schema, groups, wanted, filled=groups)
         connection.execute(_comment("counters", " ".join(sorted(wanted))))
@@ -381,10 +384,12 @@ class Schemas:
             state = self.state(connection, schema)
             if state is None or not state.groups >= self._first_groups():
                 return Groups()
-            # A backup of chosen schemas may have left out those with the empty tables.
+            # A backup of chosen schemas may have left out those with the empty tables, and another one the comments.
             empty = [f"{empty_schema(group)}.migrations" for group in FOLLOWING if group not in state.groups]
             lost = "SELECT 1 FROM unnest(%s::text[]) AS name WHERE to_regclass(name) IS NULL LIMIT 1"
-            return Groups() if connection.execute(lost, (empty,)).fetchone() else state.groups
+            if connection.execute(lost, (empty,)).fetchone() or not _has_comments(connection, schema):
+                return Groups()
+            return state.groups
 
     def owners(self) -> list[tuple[str, str]]:
         """Return every (workspace, agent) that has a schema, as listed in `recollect_control`."""
@@ -413,6 +418,12 @@ def _control(statement: LiteralString) -> quoting.Composed:
 def _has_list(connection: Connection) -> bool:
     """Return whether the list of workspaces and agents exists."""
     return connection.execute("SELECT to_regclass(%s)", (f"{CONTROL}.agents",)).fetchone() != (None,)
+
+
+def _has_comments(connection: Connection, schema: str) -> bool:
+    """Return whether the tables of a schema have their comments; a backup may have left out all of them."""
+    found = "SELECT obj_description(to_regclass(%s), 'pg_class')"
+    return connection.execute(found, (f'"{schema}".migrations',)).fetchone() != (None,)
 
 
 def _lock(connection: Connection, name: str) -> None:
