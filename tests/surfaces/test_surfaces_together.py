@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import signal
 from pathlib import Path
 from typing import Any
@@ -53,6 +54,18 @@ def test_cli_rest_mcp_client_and_library_see_the_same_memory(cli: Command, mode:
         found = server.client.get("/v1/recall", params={"q": "which colour?", "limit": 10}).json()
         assert {one["entry"]["content"] for one in found} == wanted
     assert {one["entry"]["content"] for one in cli("recall", "which colour?", "--limit", "10", "--json").json} == wanted
+
+
+@pytest.mark.parametrize("mode", ["legacy", "2026-07-28"])
+def test_the_durations_of_tools_that_agents_call_are_told_apart(tmp_path: Path, mode: str) -> None:
+    with recollect.open(tmp_path / "m.db") as home, serving(home) as server:
+        over_mcp(server.url, "memory", mode=mode, action="recall", query="a secret")
+        over_mcp(server.url, "memory", mode=mode, action="a secret")
+        over_mcp(server.url, "memory_context", mode=mode, command="a secret")
+        text = server.client.get("/metrics").text
+    counted = re.findall(r'^recollect_request_seconds_count\{route="/mcp (.*)"\} (.*)$', text, re.MULTILINE)
+    assert sorted(counted) == [("memory recall", "1.0"), ("memory_context", "1.0")]
+    assert "secret" not in text
 
 
 def test_a_token_decides_whose_memory_the_tools_are_about_and_what_they_may_do(tmp_path: Path) -> None:

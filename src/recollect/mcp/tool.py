@@ -13,6 +13,7 @@ from mcp.server.mcpserver.utilities.func_metadata import FuncMetadata
 from mcp.types import CallToolResult, InputRequiredResult, TextContent, ToolAnnotations
 from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic_core import to_json
+from starlette.requests import Request
 
 from recollect.errors import ConfigError, Conflict, Corrupt, Denied, Invalid, NotFound, RecollectError, Unavailable
 from recollect.mcp.notifications import notify_failure
@@ -205,7 +206,10 @@ class _Strict(Tool):
                 f"{listed(tuple(known))}. {ADVICE[Invalid]}"
             )
         try:
-            return await super().run(arguments, context, convert_result)
+            made = await super().run(arguments, context, convert_result)
+            if isinstance(request := context.request_context.request, Request):
+                request.state.tool = " ".join(filter(None, (self.name, arguments.get("action"))))  # for metrics
+            return made
         except ToolError as error:
             cause = error.__cause__
             if isinstance(cause, ValidationError):

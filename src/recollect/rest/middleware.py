@@ -254,7 +254,8 @@ class Guard:
             counts = self._figures[known] = self._answers.labels(*known), self._times.labels(route)
         counts[0].inc()
         if not _stays_open(scope):
-            counts[1].observe(seconds)
+            tool = scope.get("state", {}).get("tool")
+            (self._times.labels(f"{route} {tool}") if tool else counts[1]).observe(seconds)
         caller = scope.get("state", {}).get("caller", "-")
         record = {
             "at": iso(scope["app"].state.clock.now()) if "app" in scope else None,
