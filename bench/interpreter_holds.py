@@ -16,8 +16,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from corpus import corpus
-from long_history import EVENTS, JOBS, WORDS_ALONE, live
+from long_history import JOBS, WORDS_ALONE, live, said_in
 
 import recollect
 from recollect import FixedClock
@@ -55,12 +54,12 @@ def main() -> None:
     scale = given.events / YEAR_EVENTS
     found: dict[str, list[tuple[float, float]]] = {}
     for _ in range(given.runs):
-        made, clock = corpus(max(round(30_000 * scale), EVENTS), 1), FixedClock()
+        said, clock = said_in(1, scale), FixedClock()
         with (
             tempfile.TemporaryDirectory() as folder,
             recollect.open(Path(folder, "memory.db"), settings=WORDS_ALONE, clock=clock) as home,
         ):
-            live(home, made, clock, scale)
+            live(home, said, clock, scale)
             steps: dict[str, Callable[[], object]] = {job: partial(home.jobs.run, job) for job in JOBS}
             steps |= {"check": home.check, "backup": partial(home.backup, Path(folder, "copy.db"))}
             for name, step in steps.items():

@@ -2,10 +2,10 @@
 
     python bench/long_history.py [--years N] [--scale SHARE] [--location FOLDER] [--alone]
 
-A year is 500,000 events in 5,000 conversations that end, and 30,000 entries; `--scale 0.01` makes a hundredth of it.
-After each year every job runs once, then the memory is checked and copied. Meanwhile a thread of the same process and
-another process recall, and so does a process with a copy of the memory, the control series: what the slowest recall of
-the first two takes longer than that of the control is what the job made it wait.
+A year is 500,000 events in 5,000 conversations that end, and 30,000 entries that repeat some of what was said; `--scale
+0.01` makes a hundredth of it. After each year every job runs once, then the memory is checked and copied. Meanwhile a
+thread of the same process and another process recall, and so does a process with a copy of the memory, the control
+series: what the slowest recall of the first two takes longer than that of the control is what the job made it wait.
 
 With `--alone` nothing recalls meanwhile, and all times are processor time, which does not depend on what else the
 machine computes.
@@ -102,18 +102,23 @@ class Recallers:
             process.join()
 
 
-def live(home: Home, made: Corpus, clock: FixedClock, scale: float) -> None:
+def said_in(year: int, scale: float) -> Corpus:
+    """The texts of a year, each said once: of many copies, recall would measure how it leaves them out."""
+    return corpus(max(round(CONVERSATIONS * EVENTS * scale), EVENTS), QUESTIONS, seed=year)
+
+
+def live(home: Home, said: Corpus, clock: FixedClock, scale: float) -> None:
     """Write one year."""
-    mem = home.agent("ana")
+    mem, texts = home.agent("ana"), iter(said.texts)
     conversations = max(round(CONVERSATIONS * scale), 1)
-    for number in range(conversations):
+    for _ in range(conversations):
         clock.advance(YEAR // conversations)
         talk = mem.conversations.start()
-        for turn in range(EVENTS // 2):
-            talk.user(made.texts[(number * EVENTS + turn) % len(made.texts)])
-            talk.assistant(made.texts[(number * EVENTS - turn) % len(made.texts)])
+        for _ in range(EVENTS // 2):
+            talk.user(next(texts))
+            talk.assistant(next(texts))
         talk.end()
-    mem.remember_many(recollect.Add(f"{text} {clock.now()}") for text in made.texts[: round(ENTRIES * scale)])
+    mem.remember_many(recollect.Add(f"{text} {clock.now()}") for text in said.texts[: round(ENTRIES * scale)])
 
 
 def spent(work: Callable[[], object], clock: Callable[[], float] = time.perf_counter) -> float:
@@ -130,7 +135,7 @@ def main() -> None:
     parser.add_argument("--location", type=Path)
     parser.add_argument("--alone", action="store_true", help="without recalls meanwhile, in processor time")
     given = parser.parse_args()
-    made = corpus(max(round(ENTRIES * given.scale), EVENTS), QUESTIONS)
+    made = said_in(1, given.scale)
     clock_used = time.process_time if given.alone else time.perf_counter
     width = 7 if given.alone else 18
     columns = "  ".join(f"{name[:width]:>{width}}" for name in (*JOBS, "check", "backup"))
@@ -140,7 +145,7 @@ def main() -> None:
         with recollect.open(path, settings=WORDS_ALONE, clock=clock) as home:
             mem = home.agent("ana")
             for year in range(1, given.years + 1):
-                lived = spent(partial(live, home, made, clock, given.scale), clock_used)
+                lived = spent(partial(live, home, said_in(year, given.scale), clock, given.scale), clock_used)
                 times = [
                     timed(lambda question: mem.recall(question, limit=10), made.questions, clock_used),
                     timed(lambda question: mem.conversations.search(question), made.questions, clock_used),
