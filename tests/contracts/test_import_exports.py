@@ -452,6 +452,24 @@ def test_links_in_a_folder_are_not_followed(home: Home, mem: Memory, tmp_path: P
     assert "2 links were not followed: conversations-001.json, deep" in done.remarks
 
 
+@IN_A_FILE
+def test_attachments_of_an_unknown_form_are_left_out(home: Home, mem: Memory, tmp_path: Path) -> None:
+    forms: list[object] = [5, "x", {"name": "x"}, [None, {"name": 7}, {"name": "map.png"}]]
+    nodes = [
+        node(
+            str(place),
+            str(place - 1) if place else None,
+            said("user", f"turn {place}", place, metadata={"attachments": form}),
+        )
+        for place, form in enumerate(forms)
+    ]
+    home.import_(packed(tmp_path / "chats.zip", {"conversations.json": [chat("odd", nodes, "3")]}), agent="ana")
+    (info,) = mem.conversations.list()
+    turns = [event.content for event in mem.conversations.get(info.id).events()]
+    assert turns[0] == "turn 0"
+    assert turns[3].splitlines()[-1] == "[map.png]"
+
+
 def test_an_import_that_was_killed_is_run_again_and_nothing_is_there_twice(
     home: Home, mem: Memory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

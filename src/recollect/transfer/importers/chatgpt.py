@@ -21,6 +21,7 @@ from recollect.transfer.importers.reading import (
     first,
     line,
     mapping,
+    mappings,
     moment,
     name,
     objects,
@@ -178,7 +179,7 @@ def _message(node: Mapping[str, Any], found: _Collected) -> ImportedMessage | No
     if role not in ("user", "assistant", "tool") or kind in CONTEXT:
         return None
     text = "" if kind in UNSAID else _CITATION.sub("", _text(content))
-    attached = [line(one.get("name")) for one in about.get("attachments") or () if isinstance(one, Mapping)]
+    attached = [line(one.get("name")) for one in mappings(about.get("attachments"))]
     text = "\n".join(part for part in (text, *(f"[{one}]" for one in attached if one)) if part)
     if not text.strip():
         if kind not in ("text", "multimodal_text"):

@@ -50,7 +50,7 @@ def _called(agent: Mapping[str, Any]) -> str:
 
 def _owner(block: Mapping[str, Any], agents: list[Mapping[str, Any]]) -> str:
     """Return the name of the agent that a block belongs to; the first one if the file does not say."""
-    having = [agent for agent in agents if block.get("id") in (agent.get("block_ids") or ())]
+    having = [agent for agent in agents if isinstance(ids := agent.get("block_ids"), list) and block.get("id") in ids]
     return _called((having or agents or [{}])[0])
 
 
