@@ -341,6 +341,19 @@ def test_a_deleted_file_is_in_the_trash_and_comes_back_with_the_file(vault: Vaul
     assert mem.get("first").id == entry.id
 
 
+def test_a_note_that_is_restored_is_again_in_the_folder_of_its_file(vault: Vault, mem: Memory, folder: Path) -> None:
+    for name in ("boat/mast", "boat/winch", "deck"):
+        put(folder / f"ana/{name}.md", name)
+    vault.sync()
+    (folder / "ana/boat/mast.md").unlink()
+    vault.sync()
+    mem.restore("mast")
+    mem.remember("x", name="outside", source="vault", evidence=["file:../other/x.md", "file:ben/y.md"])
+    vault.sync()
+    assert files(folder) == ["boat/mast.md", "boat/winch.md", "deck.md", "notes/outside.md"]
+    assert sorted(path.name for path in folder.iterdir()) == [".vault", "ana"]
+
+
 def test_if_all_files_are_missing_they_are_written_again(vault: Vault, mem: Memory, folder: Path) -> None:
     mem.remember("one", name="first")
     mem.remember("two", name="second")

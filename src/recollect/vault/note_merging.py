@@ -152,6 +152,7 @@ class NotesMerge:
             self.marks, self.members = known_notes(tx, self.vault_id), note_members(tx)
             operations = Counters.get(tx).operations
         self._taken = {folded(path) for path in (*self.seen, *skipped)}
+        self._folders = {path.rpartition("/")[0] for path in self.seen}
         steps = self._plan().steps(self)
         for start in range(0, len(steps), self._batch):
             self._in_one_transaction(steps[start : start + self._batch])
@@ -169,6 +170,7 @@ class NotesMerge:
         """
         self.seen, skipped = note_files(self.folder, self.store.agent)
         self._taken = {folded(path) for path in (*self.seen, *skipped)}
+        self._folders = {path.rpartition("/")[0] for path in self.seen}
         with self.store.read() as tx:
             known, members = {} if first else known_notes(tx, self.vault_id), note_members(tx)
             paths = {mark.path for mark in known.values()}
@@ -499,8 +501,16 @@ class NotesMerge:
         self._save(note, entry, self._replace(note, None))
 
     def _new_path(self, entry: Entry) -> str:
-        place = PurePosixPath(self._places.get(entry.id, f"{self.store.agent}/{folder_of(entry)}/{stem_of(entry)}.md"))
+        new = f"{self._former_folder(entry) or f'{self.store.agent}/{folder_of(entry)}'}/{stem_of(entry)}.md"
+        place = PurePosixPath(self._places.get(entry.id, new))
         return self._free_path(str(place.parent), place.stem)
+
+    def _former_folder(self, entry: Entry) -> str | None:
+        """Return the folder in which the entry was found as a file, if there are other notes in it."""
+        if entry.source != ACTOR:
+            return None
+        read_from = (one.removeprefix("file:") for one in entry.evidence if one.startswith("file:"))
+        return next((found for path in read_from if (found := path.rpartition("/")[0]) in self._folders), None)
 
     def _free_path(self, folder: str, stem: str) -> str:
         """Return an unused path; names that differ only in case count as the same."""
