@@ -8,14 +8,15 @@ for it, `expand` for PostgreSQL.
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
 from recollect.storage.columns import PARTS
 
-__all__ = ["expand", "numbered", "queries", "statement"]
+__all__ = ["expand", "numbered", "numbered_rows", "queries", "statement"]
 
 FEW = 32
 """Longest list whose items are bound one by one; a database that can read JSON gets a longer list as one parameter."""
@@ -92,6 +93,13 @@ def numbered(query: str, values: Mapping[str, Any], long_list: str) -> tuple[str
             return sql, bound
     sql, names = found
     return sql, list(map(values.__getitem__, names))
+
+
+def numbered_rows(query: str, rows: Iterable[Mapping[str, Any]], agent: str) -> tuple[str, Iterator[Sequence[Any]]]:
+    """Return what `numbered` does for a query without list and literal parameters, which runs once for each row."""
+    sql, names = _with_numbers(query, (), "")
+    bind = itemgetter(*names)
+    return sql, (bind({**row, "agent": agent}) for row in rows)
 
 
 _NUMBERED: dict[str, tuple[str, tuple[str, ...]]] = {}

@@ -13,7 +13,7 @@ from recollect.clock import stopwatch
 from recollect.storage import marks
 from recollect.storage.abandoned import refuse_abandoned
 from recollect.storage.database import Row, Transaction
-from recollect.storage.named_queries import numbered
+from recollect.storage.named_queries import numbered, numbered_rows
 from recollect.storage.sqlite.errors import raise_translated
 from recollect.storage.sqlite.file import SqliteFile, forks, give_empty, take_empty
 from recollect.storage.sqlite.group_commit import Batch
@@ -48,9 +48,7 @@ class SqliteTransaction(Transaction):
 
     def many(self, query: str, /, rows: Iterable[Mapping[str, Any]]) -> None:
         """Run a named query once for each row of values."""
-        agent = self.agent
-        for row in rows:
-            self._execute(*numbered(query, {**row, "agent": agent}, _LONG_LIST))
+        self.connection.executemany(*numbered_rows(query, rows, self.agent))
 
     def load(self, table: str, columns: Sequence[str], rows: Iterable[Row]) -> None:
         """Bulk-load complete rows into a table."""
