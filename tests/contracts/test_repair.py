@@ -236,6 +236,18 @@ def test_a_log_that_proves_nothing_changes_no_entry(home: Home, filled: Memory, 
 
 
 @BOTH
+@pytest.mark.parametrize("column", ["kind", "category", "scope", "lifetime"])
+def test_an_unknown_value_in_a_row_is_reported_by_searches_and_lists(
+    filled: Memory, location: str, column: str
+) -> None:
+    damage(location, f"UPDATE entries SET {column} = 'poem' WHERE agent = 'ana' AND id = {ID}")
+    with pytest.raises(Corrupt, match="poem.*check --repair"):
+        filled.recall("glacier")
+    with pytest.raises(Corrupt, match="poem.*check --repair"):
+        filled.list()
+
+
+@BOTH
 def test_an_entry_that_cannot_be_read_can_be_forgotten_and_erased(home: Home, filled: Memory, location: str) -> None:
     right = filled.get("also")
     damage(location, f"UPDATE entries SET content = 'the glaciXr backup' WHERE agent = 'ana' AND id = {ID}")
