@@ -422,7 +422,7 @@ def test_any_text_is_a_question(mem: Memory, filled: bool) -> None:
 
 
 def test_an_unknown_unit_is_refused(mem: Memory) -> None:
-    with pytest.raises(Invalid, match="unit 'word' is not known; use one of turn, conversation"):
+    with pytest.raises(Invalid, match="unknown unit 'word'; use one of turn, conversation"):
         search(store_of(mem), "fox", limit=1, unit="word")
 
 
