@@ -46,6 +46,9 @@ LONGEST = 60
 MOST_SENTENCES = 12
 """Maximum number of sentences of a text that are compared."""
 
+VALUE = 4
+"""Maximum number of words of a content that is a value, and says what it is by its name."""
+
 _TYPES = (("weekday", lists.WEEKDAYS), ("month", lists.MONTHS), ("number", lists.NUMBERS), ("unit", lists.UNITS))
 _VALUES = ("number", "weekday", "month")
 """Types of words that are values, and not part of a topic."""
@@ -148,12 +151,17 @@ def compare(older: str, newer: str, weight: Weight = _equal) -> Difference | Non
 def compare_notes(
     older: tuple[str | None, str], newer: tuple[str | None, str], weight: Weight = _equal
 ) -> Difference | None:
-    """Return the relation of two notes, each given as (name, content); a name belongs to the statement."""
-    texts = statement(*older), statement(*newer)
+    """Return the relation of two notes, each given as (name, content); a name belongs to the statement.
+
+    Names alone do not relate two notes that are more than a value: different names may be those of different things.
+    """
+    texts, contents = (statement(*older), statement(*newer)), (older[1], newer[1])
     difference = compare(*texts, weight)
-    named = [text != content for text, (_, content) in zip(texts, (older, newer), strict=True)]
-    if difference is None and any(named) and not all(named):  # two names may be those of two things
-        return compare(older[1], newer[1], weight)
+    named = [text != content for text, content in zip(texts, contents, strict=True)]
+    if all(named) and difference is not None and min(len(content.split()) for content in contents) > VALUE:
+        return difference if compare(*contents, weight) is not None else None
+    if difference is None and any(named) and not all(named):
+        return compare(*contents, weight)
     return difference
 
 

@@ -241,9 +241,9 @@ def test_an_unknown_value_in_a_row_is_reported_by_searches_and_lists(
     filled: Memory, location: str, column: str
 ) -> None:
     damage(location, f"UPDATE entries SET {column} = 'poem' WHERE agent = 'ana' AND id = {ID}")
-    with pytest.raises(Corrupt, match="poem.*check --repair"):
+    with pytest.raises(Corrupt, match=r"poem.*check --repair"):
         filled.recall("glacier")
-    with pytest.raises(Corrupt, match="poem.*check --repair"):
+    with pytest.raises(Corrupt, match=r"poem.*check --repair"):
         filled.list()
 
 

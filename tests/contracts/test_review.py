@@ -120,6 +120,15 @@ def test_a_name_is_part_of_what_is_compared(home: Home, mem: Memory, clock: Fixe
     assert texts([found(home, mem)]) == [("contradicts", "Tuesday", "Deploy day of the shop: Wednesday")]
 
 
+def test_notes_that_share_only_words_of_their_names_are_no_pair(home: Home, mem: Memory, clock: FixedClock) -> None:
+    mem.remember("All answers name the grape of the bottle", name="Claude project Wine")
+    mem.remember("Tuesday at ten", name="deploy of the shop")
+    clock.advance(DAY)
+    mem.remember("Likes Douro; answers name the price", name="Claude memory of Wine")
+    mem.remember("Thursday at ten", name="the deploy of the shop")
+    assert texts([found(home, mem)]) == [("contradicts", "Tuesday at ten", "Thursday at ten")]
+
+
 def test_values_of_two_names_are_not_compared(home: Home, mem: Memory, clock: FixedClock) -> None:
     mem.remember("It has 5 seats and a projector", name="the blue room")
     mem.remember("It has 6 seats and a projector", name="attic")
