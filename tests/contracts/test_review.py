@@ -121,10 +121,10 @@ def test_a_name_is_part_of_what_is_compared(home: Home, mem: Memory, clock: Fixe
 
 
 def test_notes_that_share_only_words_of_their_names_are_no_pair(home: Home, mem: Memory, clock: FixedClock) -> None:
-    mem.remember("All answers name the grape of the bottle", name="Claude project Wine")
+    mem.remember("Answer with All details of the grape", name="Claude project Wine cellar")
     mem.remember("Tuesday at ten", name="deploy of the shop")
     clock.advance(DAY)
-    mem.remember("Likes Douro; answers name the price", name="Claude memory of Wine")
+    mem.remember("Ask about Douro and the grape of it", name="Claude memory of the Wine cellar")
     mem.remember("Thursday at ten", name="the deploy of the shop")
     assert texts([found(home, mem)]) == [("contradicts", "Tuesday at ten", "Thursday at ten")]
 
