@@ -33,6 +33,7 @@ __all__ = [
     "WIDE_DECISION_KEYWORDS",
     "WIDE_LESSON",
     "WIDE_LESSON_KEYWORDS",
+    "WordPattern",
 ]
 
 

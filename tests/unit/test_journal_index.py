@@ -106,7 +106,6 @@ def test_turns_stand_side_by_side_only_where_nothing_was_said_between_them() -> 
         idf=np.ones(0),
         average=1.0,
         parts=[],
-        rules=np.zeros(0, np.int64),
     )
     seqs = np.array([1, 2, 3, 6, 7])
     places = dict(zip(seqs.tolist(), look._positions(seqs, np.array([1, 2, 1, 2, 1])).tolist(), strict=True))

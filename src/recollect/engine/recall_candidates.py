@@ -321,8 +321,8 @@ def _of_categories(tx: Transaction, filters: Filters) -> set[int] | None:
     """Return the documents of the categories of a filter; None without such a filter, or if there are more than FEW."""
     if not filters.categories:
         return None
-    rows = tx.all("entries.of_categories", categories=[str(one) for one in filters.categories], limit=FEW)
-    return None if rows and rows[0][0] == 0 else {doc for (doc,) in rows}
+    rows = tx.all("entries.of_categories", categories=[str(one) for one in filters.categories], limit=FEW + 1)
+    return {doc for (doc,) in rows} if len(rows) <= FEW else None
 
 
 def _passing(search: Ranking, depth: int, looked: _Lookups, least: float = 0.0) -> RankedList:

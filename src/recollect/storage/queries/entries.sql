@@ -67,19 +67,8 @@ WHERE agent = :agent AND doc IN (:docs*) AND {entry_filters}
         OR EXISTS (SELECT 1 FROM names WHERE names.agent = :agent AND names.entry_id = entries.id)
     )
 
--- At most as many as the limit, and 0 instead if there are more. Counting reads an index only.
 -- name: of_categories
-WITH counted AS (
-    SELECT COUNT(*) AS size FROM (
-        SELECT 1 FROM entries WHERE agent = :agent AND category IN (:categories*) LIMIT :limit + 1
-    ) AS first_ones
-)
-SELECT 0 AS doc FROM counted WHERE size > :limit
-UNION ALL
-SELECT doc FROM (
-    SELECT doc FROM entries WHERE agent = :agent AND category IN (:categories*)
-    LIMIT (SELECT CASE WHEN size > :limit THEN 0 ELSE size END FROM counted)
-) AS few
+SELECT doc FROM entries WHERE agent = :agent AND category IN (:categories*) LIMIT :limit
 
 -- name: after_id
 SELECT {entry_columns}
