@@ -20,7 +20,7 @@ from pathlib import Path
 from question_sets import read
 
 import recollect
-from recollect import Add, Settings
+from recollect import Add, Entry, Memory, Settings
 
 DAY = 86_400_000
 START = 1_767_225_600_000
@@ -53,6 +53,12 @@ def turns(folder: Path, count: int) -> list[str]:
     return list(dict.fromkeys(every))[:count]
 
 
+def is_newer_first(mem: Memory, fact: Fact, older: Entry, newer: Entry) -> bool:
+    """Return whether the answer to a question holds the correction, and not after what it corrects."""
+    hits = [hit.entry.id for hit in mem.recall(fact.question, limit=10, record=False)]
+    return newer.id in hits and (older.id not in hits or hits.index(newer.id) < hits.index(older.id))
+
+
 def report(path: Path, background: list[str], embedder: str) -> None:
     """Store the facts of a file among the turns, review them, ask, and print the shares."""
     known = facts(path)
@@ -68,6 +74,7 @@ def report(path: Path, background: list[str], embedder: str) -> None:
         clock.advance(60 * DAY)
         newer = mem.remember_many([Add(fact.newer) for fact in known])
         clock.advance(DAY)
+        at_once = sum(is_newer_first(mem, *one) for one in zip(known, older, newer, strict=True))
         spent = time.process_time()
         run = home.jobs.run("review")
         spent = time.process_time() - spent
@@ -77,14 +84,15 @@ def report(path: Path, background: list[str], embedder: str) -> None:
         counts: Counter[str] = Counter()
         missed = []
         for fact, before, after in zip(known, older, newer, strict=True):
-            hits = [hit.entry.id for hit in mem.recall(fact.question, limit=10)]
+            hits = [hit.entry.id for hit in mem.recall(fact.question, limit=10, record=False)]
             both = before.id in hits and after.id in hits
             noticed = frozenset((before.id, after.id)) in pairs
             counts["both"] += both
-            counts["ordered"] += after.id in hits and (not both or hits.index(after.id) < hits.index(before.id))
+            counts["ordered"] += is_newer_first(mem, fact, before, after)
             counts["noticed"] += noticed
             missed += [] if noticed else [fact.kind]
         shares = ", ".join(f"{name} {counts[name] / len(known):.1%}" for name in ("both", "ordered", "noticed"))
+        shares += f", ordered before the review {at_once / len(known):.1%}"
         print(f"{path.stem}, embedder {embedder}: {len(known)} facts: {shares}; not noticed: {dict(Counter(missed))}")
         if background:
             print(f"  false alarms: {len(alarms)} of {len(background)} turns ({len(alarms) / len(background):.1%})")
