@@ -36,7 +36,10 @@ def corrections(
         for place, (newer, note) in enumerate(notes)
         if note.updated_at > reviewed_at
         for older, other in notes[:place]
-        if other.created_at < note.created_at and _place(other) == _place(note) and _corrects(note, other)
+        if other.created_at < note.created_at
+        and other.updated_at < note.updated_at  # else the older one was changed since, and is the correction
+        and _place(other) == _place(note)
+        and _corrects(note, other)
     ]
     if not likely:
         return []
