@@ -22,8 +22,8 @@ AFTER_SECONDS = 1.0
 EXIT_SECONDS = 2.0
 """Maximum delay of the interpreter's exit, in seconds."""
 MOST = 10_000
-CHUNK = 4_000
-"""Signals of one transaction."""
+CHUNK = 10_000
+"""Signals of one transaction; with fewer, each commit would write much the same pages again."""
 QUERY_LENGTH = 500
 _log = logging.getLogger("recollect.signals")
 
@@ -122,7 +122,7 @@ class Signals:
 
     @staticmethod
     def _write(store: Store, signals: Sequence[_Signal], shown: Mapping[int, Sequence[str]]) -> None:
-        """Write the signals of a store, in transactions that are short enough for writers to wait for."""
+        """Write the signals of a store."""
         if not store.exists():  # deleted: a write would recreate it
             return
         if shown:
