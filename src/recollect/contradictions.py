@@ -28,7 +28,7 @@ from recollect.model.review import Relation
 from recollect.sentences import sentences
 from recollect.text import few_marks
 
-__all__ = ["Difference", "Weight", "compare", "compare_notes", "statement", "topic"]
+__all__ = ["Difference", "Weight", "compare", "compare_notes", "statement", "topic", "values"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,6 +168,11 @@ def compare_notes(
 def statement(name: str | None, content: str) -> str:
     """Return the content of a note after its name, unless the content contains the name."""
     return content if name is None or name.casefold() in content.casefold() else f"{name}: {content}"
+
+
+def values(text: str) -> frozenset[str]:
+    """Return the numbers, weekdays and months of a text, folded, without the s of a plural."""
+    return frozenset(word.folded.rstrip("s") for word in _words(text) if word.kind in _VALUES)
 
 
 def topic(text: str) -> frozenset[str]:

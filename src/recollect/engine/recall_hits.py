@@ -4,7 +4,7 @@ The lists are fused; decay multiplies each score once, as a bounded factor; ties
 latest write; near-duplicates of a better hit are dropped. Among the best, a hand-off, chunk or archive comes after the
 notes that hold the same words of the query, not counting words that say little by themselves (use, go, have). Hits that
 are close but differ form a group: each lists the others, and the newest comes first. So does the newer one of a pair
-that waits for review, or that the review will find.
+that waits for review, or that the review will find, unless the query names a value that only the older one has.
 """
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
@@ -12,7 +12,7 @@ from itertools import compress
 from operator import le
 from typing import TYPE_CHECKING
 
-from recollect import light_words, text
+from recollect import contradictions, light_words, text
 from recollect.engine import access_policy
 from recollect.engine.agent_store import Store, document
 from recollect.engine.recall_candidates import Candidates, KnownCandidates, QueryTerms, RankedList
@@ -77,13 +77,11 @@ def hits_of(found: Sequence[Candidates], request: Request, measure: QueryTerms) 
     vectors: dict[int, NDArray[np.float32]] = {}
     distinct = _distinct(found, keys, ordered, stored, vectors, request, measure=measure)
     distinct, similar = _grouped(distinct, stored, vectors, request.query)
-    distinct = _newer_first(
-        distinct,
-        [
-            *_open_pairs(distinct, found, stored, measure),
-            *_unreviewed_pairs(distinct, found, keys, stored, measure, now=request.now),
-        ],
-    )
+    pairs = [
+        *_open_pairs(distinct, found, stored, measure),
+        *_unreviewed_pairs(distinct, found, keys, stored, measure, now=request.now),
+    ]
+    distinct = _newer_first(distinct, _without_named(pairs, stored, request.query) if pairs else [])
     best = [(found[keys[n][0]].store, keys[n][1], stored[n]) for n in distinct[: confidence.BEST]]
     sure = _confidence(best, request.query, measure)
     words_places, vector_places = (_places(by_words), _places(by_vector)) if request.explain else ({}, {})
@@ -198,6 +196,20 @@ def _unreviewed_pairs(
     for place, one in enumerate(found):
         of_store = [n for n in ranked if keys[n][0] == place]
         yield from corrections(one.store, of_store, stored, measure.known[one.store].reviewed_at, now)
+
+
+def _without_named(
+    pairs: Sequence[tuple[int, int]], stored: Mapping[int, Entry], query: str
+) -> Sequence[tuple[int, int]]:
+    """Return the pairs without those whose older entry has a value that the query names and the newer one lacks.
+
+    A query for the meeting on Monday finds that one first, even if a note about the one on Tuesday is newer.
+    """
+    named = contradictions.values(query)
+    if not named:
+        return pairs
+    of = {n: named & contradictions.values(stored[n].content) for pair in pairs for n in pair}
+    return [(older, newer) for older, newer in pairs if of[older] <= of[newer]]
 
 
 def _newer_first(ranked: Sequence[int], pairs: Sequence[tuple[int, int]]) -> list[int]:
