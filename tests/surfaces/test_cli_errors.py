@@ -61,7 +61,7 @@ def test_the_code_of_an_error_is_that_of_its_nearest_kind() -> None:
         (4, ["remember", "x", "--name", "taken"], "'taken' is already the name"),
         (4, ["note", "add", "taken", "x"], "'taken' is already the name"),
         (4, ["note", "rename", "other", "taken"], "'taken' is already the name"),
-        (4, ["backup", "full"], "exists already"),
+        (4, ["backup", "full"], "already exists"),
         (5, ["recall", "x", "--target-agent", "ben", "--scope", "channel"], "only the workspace scope of 'ben'"),
         (6, ["--home", "postgresql://127.0.0.1:1/nobody", "note", "list"], "cannot reach postgresql://127.0.0.1:1"),
         (7, ["--home", "broken.db", "note", "list"], "it was truncated"),

@@ -19,7 +19,7 @@ def test_a_token_is_made_listed_and_revoked_in_words(cli: Command) -> None:
     assert header.split() == ["name", "access", "created", "id"]
     assert row.startswith("laptop  read ana in default  20")
     assert secret.split()[-1] not in row
-    assert cli("token", "create", "laptop", code=4).err.startswith("recollect: there is a token 'laptop' already")
+    assert cli("token", "create", "laptop", code=4).err.startswith("recollect: a token 'laptop' already exists")
     assert cli("token", "revoke", "laptop").text.startswith("revoked laptop  ")
     assert cli("token", "list").text == ""
     assert cli("token", "list", "--all").lines[1].startswith("laptop")

@@ -81,7 +81,7 @@ def test_an_agent_lists_pairs_and_resolves_one_after_asking(tmp_path: Path) -> N
             assert (pair["id"], pair["newer"]) == (pair_id, "We deploy on Wednesdays")
             assert (await agent("memory_note", action="resolve", target=pair_id, resolution="newer"))["ok"]
             again = await agent.refused("memory_note", action="resolve", target=pair_id, resolution="newer")
-            assert "resolved as 'newer' already" in again
+            assert "already been resolved as 'newer'" in again
 
         run_story(mcp_server(home), story)
         assert home.agent("ana").review.list() == []

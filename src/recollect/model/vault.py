@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-__all__ = ["FILES_LOG", "Conversion", "Problem", "SyncReport", "VaultStatus"]
+__all__ = ["FILES_LOG", "Conversion", "Problem", "SyncReport", "UnreadText", "VaultStatus"]
 
 FILES_LOG = "recollect.vault.files"
 """Logger of the problems with files of a vault."""
@@ -17,6 +17,12 @@ class Problem:
 
     def __str__(self) -> str:
         return f"{self.path}: {self.message}"
+
+
+class UnreadText(Problem):
+    """Text that is no note, in a file whose notes are synced."""
+
+    __slots__ = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,7 +12,7 @@ from recollect.engine.agent_store import Work
 from recollect.errors import Conflict, Invalid, NotFound
 from recollect.model.entry import Category, Entry, Lifetime, Origin
 from recollect.model.operation import Add, Operation, Remove, Write, checked
-from recollect.model.vault import Problem, SyncReport
+from recollect.model.vault import Problem, SyncReport, UnreadText
 from recollect.storage import entries
 from recollect.vault.files import LeftAlone, disk_state, read_bytes, replace_file
 from recollect.vault.markdown import Block, File, clean, new_block, parse, slug
@@ -68,7 +68,7 @@ class Merge:
             self._save(vault_id, self.state.stat, self.state.marks, doubt)
             return self._report(read=True, problem="it looks cut off; if it stays so, the next sync believes it")
         if file.unread:
-            self.problems.append(Problem(self.name, file.unread))
+            self.problems.append(UnreadText(self.name, file.unread))
         if len(self.marks) > 1 and not self.marks.keys() & self.blocks.keys():
             self.marks = {}
         final = self._merged(file)

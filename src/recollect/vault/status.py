@@ -7,7 +7,7 @@ from recollect.engine.agent_store import Store
 from recollect.errors import Invalid
 from recollect.model.entry import Category
 from recollect.model.operation import Add, checked
-from recollect.model.vault import Problem, VaultStatus
+from recollect.model.vault import Problem, UnreadText, VaultStatus
 from recollect.vault.files import LeftAlone, disk_state, read_bytes
 from recollect.vault.markdown import parse
 from recollect.vault.note_folder import note_files, read_note
@@ -60,7 +60,7 @@ def category_status(store: Store, folder: Path, vault_id: str) -> VaultStatus:
         try:
             stat = disk_state(folder / path)
             file = parse((read_bytes(folder, path) or b"").decode())
-            problems += [Problem(path, file.unread)] if file.unread else []
+            problems += [UnreadText(path, file.unread)] if file.unread else []
             edited += bool(stat) and stat != state.stat
             files += bool(stat)
         except UnicodeDecodeError as error:

@@ -42,7 +42,7 @@ from recollect.engine.project import FILE
 from recollect.errors import ConfigError, Conflict, RecollectError
 from recollect.model.entry import Category
 from recollect.model.transfer import Imported
-from recollect.model.vault import FILES_LOG, Conversion, Problem, SyncReport, VaultStatus
+from recollect.model.vault import FILES_LOG, Conversion, Problem, SyncReport, UnreadText, VaultStatus
 from recollect.storage.counters import Counters
 from recollect.vault.files import ATTEMPTS, Edited, LeftAlone, disk_state, read_bytes, remove_leftovers, rewrite_file
 from recollect.vault.folder import CATEGORIES, LAYOUT, LAYOUTS, NOTES, VaultFolder
@@ -280,7 +280,10 @@ class Vault:
         for category in Category if self._layout == CATEGORIES else ():
             if (agent, category) in self._out_of_date:
                 del self._out_of_date[agent, category]
-                self._log_problems(self._file(agent, category))
+                report = self._file(agent, category)
+                unread = [one for one in report.problems if isinstance(one, UnreadText)]
+                self._log_problems(SyncReport(problems=tuple(unread)))
+                _warn(SyncReport(problems=tuple(one for one in report.problems if one not in unread)))
 
     def _log_problems(self, report: SyncReport) -> None:
         """Log each problem once, although every sync of the files reports it."""
