@@ -59,7 +59,9 @@ _TOKEN = re.compile(
 )
 _EAST_ASIAN = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff]")
 _HIRAGANA = re.compile("[\u3040-\u309f]")
-_LIST_MARK = re.compile(r"^\s*(?:[-*+]|\d+[.)])\s+(?:\[[ xX]\]\s+)?")
+_LIST_MARK = re.compile(r"^\s*(?:[-*+]|\d+[.)])\s+")
+_TASK = re.compile(r"^\s*[-*+]\s+\[[ xX]\]\s")
+"""The mark of a task, which states nothing."""
 _ADDRESS = re.compile(r"^[\w'\u2019]+(?: [\w'\u2019]+){0,5}, +[A-Z][a-z]+[ .!]*$")
 """A short sentence that ends with the name of the person addressed: "no problem, John"."""
 _SILENT = frozenset("'\"`.,;:!?…()[]{}*_-–—。、！？，「」『』・¿¡")
@@ -197,7 +199,7 @@ def _equally_related(one: _Statement, other: _Statement) -> bool:
 
 @lru_cache(maxsize=4_096)  # a note is compared with several neighbours
 def _statements(text: str) -> tuple[_Statement, ...]:
-    lines = (_LIST_MARK.sub("", line) for line in sentences(few_marks(text))[:MOST_SENTENCES])
+    lines = (_LIST_MARK.sub("", line) for line in sentences(few_marks(text))[:MOST_SENTENCES] if not _TASK.match(line))
     found = ((line, tuple(_words(line))) for line in lines if not line.endswith(("?", "\uff1f")))
     return tuple(
         _statement(words, addressed=_ADDRESS.match(line) is not None)
