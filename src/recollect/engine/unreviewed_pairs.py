@@ -1,6 +1,6 @@
 """Corrections among the hits of a recall that the job `review` has not compared yet.
 
-The argument. The job runs once an hour, and never where no server runs, but a correction must come before what it
+The argument. The job runs every ten minutes, and never where no server runs, but a correction must come before what it
 corrects from the first recall on. So notes written since the last review are compared with the hits that rank before
 them, by the rules of the job. Nothing is stored: the job lists the pair when it runs. A recall takes less than a
 millisecond, so two cheaper tests come first: the beginnings of words that both have, and the rules with all words
