@@ -4,12 +4,15 @@ import re
 
 __all__ = ["ends", "sentences", "shortened"]
 
-# A sentence ends at a mark before white space or at an East Asian mark. The look-behind tries a run of marks only once.
+# A sentence ends at a mark before white space or at an East Asian mark. A run of marks is tried only at its first one, by
+# the look-behinds; they come after that mark, because a search for an expression that begins with a set is fast.
 _STOP_MARKS = ".!?\u2026"
 _EAST_ASIAN_STOP_MARKS = "\u3002\uff01\uff1f\uff61"
 _SENTENCE_END = re.compile(
-    rf"(?<![{_STOP_MARKS}])[{_STOP_MARKS}]+[\"'\u2019\u201d\u00bb)\]]*(?=\s)"
-    rf"|(?<![{_EAST_ASIAN_STOP_MARKS}])[{_EAST_ASIAN_STOP_MARKS}]+[\u300d\u300f\uff09\u2019\u201d]*"
+    rf"[{_STOP_MARKS}{_EAST_ASIAN_STOP_MARKS}](?:"
+    rf"(?<=[{_STOP_MARKS}])(?<![{_STOP_MARKS}]{{2}})[{_STOP_MARKS}]*[\"'\u2019\u201d\u00bb)\]]*(?=\s)"
+    rf"|(?<=[{_EAST_ASIAN_STOP_MARKS}])(?<![{_EAST_ASIAN_STOP_MARKS}]{{2}})"
+    rf"[{_EAST_ASIAN_STOP_MARKS}]*[\u300d\u300f\uff09\u2019\u201d]*)"
 )
 _SHORTENED = frozenset(
     str.split("""
