@@ -158,7 +158,7 @@ def fill(
 
     `stated` are the entries that are shown above, `quoted` the texts of messages there.
     """
-    seen = _Told(stated, quoted)
+    seen = _ShownTexts(stated, quoted)
     notes: list[Item] = []
     turns: list[ContextCandidate] = []
     blocks: set[tuple[str | None, int]] = set()
@@ -262,7 +262,7 @@ def split_label(line: str) -> tuple[str, str]:
     return (line[: found.end()], line[found.end() :]) if found else ("", line)
 
 
-class _Told:
+class _ShownTexts:
     """What was shown: by entries, and by messages and turns."""
 
     def __init__(self, stated: Iterable[Item], quoted: Iterable[str]) -> None:
@@ -288,7 +288,7 @@ class _Told:
         whole = f" {self._wording(_statement(item))} "
         if not whole.strip() or whole in self.stated or (item.event_id and whole in self._quoted):
             return
-        if not item.event_id or not any(part in whole for part in self._sentences):
+        if not item.event_id:
             yield item
             return
         parts = text.sentences(item.text)
