@@ -2,11 +2,13 @@
 
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import recollect
 from recollect import Memory
+from recollect.engine import conversation_search
 from recollect.engine.agent_store import Store
 from recollect.errors import Corrupt
 from recollect.storage.counters import Counters
@@ -84,3 +86,24 @@ def test_an_error_ends_the_transaction_that_reads_share(tmp_path: Path) -> None:
             assert used(store) == 0
             assert count(store) == 2
         assert used(store) == 0
+
+
+def test_a_context_shows_one_state(mem: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    mem.remember("The heron nests in the old oak.")
+    earlier, later = mem.conversations.start(), mem.conversations.start()
+    earlier.user("I saw where the heron nests: in the larch.")
+    search = conversation_search.ranked
+
+    def after_a_write(*args: Any, **options: Any) -> Any:
+        """Search the turns, while another thread has just appended one."""
+        thread = threading.Thread(target=later.user, args=("Now the heron nests in the elm.",))
+        thread.start()
+        thread.join()
+        return search(*args, **options)
+
+    monkeypatch.setattr(conversation_search, "ranked", after_a_write)
+    shown = mem.context("where does the heron nest?").text
+    assert "oak" in shown
+    assert "larch" in shown
+    assert "elm" not in shown
+    assert "elm" in mem.context("where does the heron nest?").text

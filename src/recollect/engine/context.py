@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from itertools import chain
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from recollect import text
 from recollect.engine import (
@@ -68,6 +68,10 @@ from recollect.model.history import Event, EventType, Lane, Status
 from recollect.model.recall import UNANSWERED, Hit
 from recollect.search.duplicates import wording
 from recollect.search.ranking import DecayConfig
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 __all__ = ["HEADINGS", "build"]
 
@@ -144,6 +148,14 @@ class _Building:
         self._cache: ContextCache | None = None
 
     def context(self) -> Context:
+        """Build the context from one state of the stores."""
+        if self._asked:
+            self._vector()  # may take long, so it precedes the snapshot
+        stores = dict.fromkeys((*self._reach.stores, self._shared))
+        with self._store.database.snapshot([(store.database, store.agent) for store in stores]):
+            return self._built()
+
+    def _built(self) -> Context:
         """Select the items, fill the budget and join the sections."""
         profile = self._profile
         if self._asked and profile.notes:
@@ -367,9 +379,11 @@ class _Building:
         limit = min(self._profile.turns, int(room // TURN_TOKENS) + 8, conversation_search.LIMIT)
         return [*self._part(EARLIER, lambda: self._turns_found(limit))]
 
+    def _vector(self) -> "NDArray[np.float32] | None":
+        return self._looks.vector(lambda: query_vector(self._store, self._request.query))
+
     def _turns_found(self, limit: int) -> list[UnreadTurn]:
-        query, own = self._request.query, self._store
-        vector = self._looks.vector(lambda: query_vector(own, query))
+        query, own, vector = self._request.query, self._store, self._vector()
         found: list[UnreadTurn] = []
         for store in (own,) if own is self._shared else (own, self._shared):
             statuses = None if store is own else access_policy.PAST
