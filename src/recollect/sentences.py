@@ -4,8 +4,8 @@ import re
 
 __all__ = ["ends", "sentences", "shortened"]
 
-# A sentence ends at a mark before white space or at an East Asian mark. A run of marks is tried only at its first one, by
-# the look-behinds; they come after that mark, because a search for an expression that begins with a set is fast.
+# A sentence ends at a mark before white space or at an East Asian mark. A run of marks is tried only at its first one,
+# by the look-behinds; they follow that mark, because a search for an expression that begins with a set is fast.
 _STOP_MARKS = ".!?\u2026"
 _EAST_ASIAN_STOP_MARKS = "\u3002\uff01\uff1f\uff61"
 _SENTENCE_END = re.compile(

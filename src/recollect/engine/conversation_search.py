@@ -52,8 +52,8 @@ UNITS = ("turn", "conversation")
 QUERY_LENGTH = 10_000
 """Maximum length of a query in characters; the rest is ignored."""
 FEWER_CANDIDATES = 120
-"""Number of turns selected by BM25 for a context, which shows fewer than a search may return. Among 41,000 turns of real
-conversations, twice as many found no more of the evidence in the first 10, 30 or 100."""
+"""Number of turns selected by BM25 for a context, which shows fewer than a search may return. Among 41,000 turns of
+real conversations, twice as many found no more of the evidence in the first 10, 30 or 100."""
 AROUND = 2
 """Number of turns returned before and after each hit."""
 SPANS = 1_000
