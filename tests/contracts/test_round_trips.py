@@ -48,7 +48,7 @@ def getting_by_id(mem: Memory) -> Callable[[], object]:
 CALLS: dict[str, tuple[int, Callable[[Memory], Callable[[], object]]]] = {
     "hybrid recall": (5, lambda mem: lambda: mem.recall(QUESTION)),
     "keyword recall": (4, lambda mem: lambda: mem.recall(QUESTION, mode="keyword")),
-    "context": (13, lambda mem: lambda: mem.context(QUESTION)),
+    "context": (11, lambda mem: lambda: mem.context(QUESTION)),
     "remember": (3, lambda mem: lambda: mem.remember("The kettle is in the kitchen.")),
     "remember with a name": (4, naming),
     "append": (3, appending),

@@ -84,13 +84,13 @@ def _positions(
     """Yield the positions of the last seven days, newest first: time, conversation, last event and documents."""
     oldest = now - RECOVERABLE
     candidates: list[tuple[int, str, int | None, str | None]] = []
-    newest = tx.one("history.newest", beside=beside or "")
-    if newest is not None and (written := history.written_at(newest[1])) >= oldest:
-        candidates.append((written, newest[0], None, None))
-    candidates += [
-        (saved_at, conversation, upto, documents)
-        for conversation, upto, documents, saved_at in tx.all("history.checkpoints", since=oldest)
-    ]
+    last, checkpoints = tx.all_of(
+        ("history.newest", {"beside": beside or ""}), ("history.checkpoints", {"since": oldest})
+    )
+    for conversation, event in last:
+        if (written := history.written_at(event)) >= oldest:
+            candidates.append((written, conversation, None, None))
+    candidates += [(saved_at, conversation, upto, documents) for conversation, upto, documents, saved_at in checkpoints]
     for saved_at, conversation, upto, documents in sorted(candidates, key=lambda one: -one[0]):
         info = history.conversation(tx, conversation)
         if info is None or info.id == beside or info.status is Status.ARCHIVED or saved_at > now + RECOVERABLE:

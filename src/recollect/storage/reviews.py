@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from recollect.model.review import Relation, Resolution, ReviewPair
 from recollect.storage import entries
@@ -113,8 +114,8 @@ def open_of(tx: Transaction, ids: Iterable[str]) -> list[OpenPair]:
     found: dict[str, OpenPair] = {}
     for start in range(0, len(wanted), entries.CHUNK):
         some = wanted[start : start + entries.CHUNK]
-        rows = [*tx.all("reviews.open_older", ids=some), *tx.all("reviews.open_newer", ids=some)]
-        for pair_id, older, newer, relation, reason in rows:
+        rows = tx.all_of(("reviews.open_older", {"ids": some}), ("reviews.open_newer", {"ids": some}))
+        for pair_id, older, newer, relation, reason in chain.from_iterable(rows):
             found[pair_id] = OpenPair(pair_id, older, newer, Relation(relation), reason)
     return [found[pair_id] for pair_id in sorted(found)]
 
