@@ -103,7 +103,7 @@ class Recallers:
 
 
 def said_in(year: int, scale: float) -> Corpus:
-    """The texts of a year, each said once: of many copies, recall would measure how it leaves them out."""
+    """The texts of a year, each said once; `repeated_texts.py` measures what copies cost."""
     return corpus(max(round(CONVERSATIONS * EVENTS * scale), EVENTS), QUESTIONS, seed=year)
 
 

@@ -1,6 +1,6 @@
 """Recall hides no fact: entries that differ in anything that may matter are all found, by every mode."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 import recollect
 from recollect import Add, FixedClock, Home, Memory
 from recollect.providers.local import LocalEmbedder
+from recollect.storage import entries
+from recollect.storage.database import NamedQuery, Transaction
 
 MODES = ("keyword", "vector", "hybrid")
 EMBEDDER = LocalEmbedder()
@@ -61,6 +63,50 @@ def test_a_repetition_is_found_once(mem: Memory) -> None:
     mem.remember("We deploy, on  Fridays!")
     for mode in MODES:
         assert len(found(mem, "deploy", mode)) == 1, mode
+
+
+@pytest.mark.parametrize("mode", ["keyword", "hybrid"])
+def test_a_text_of_which_there_are_many_copies_is_read_once(
+    mem: Memory, mode: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[int] = []
+    every = entries.read_docs
+
+    def counted(tx: Transaction, docs: Sequence[int], *queries: NamedQuery) -> object:
+        read.extend(docs)
+        return every(tx, docs, *queries)
+
+    monkeypatch.setattr(entries, "read_docs", counted)
+    others = [f"The kettle of room {number} is in cupboard {letter}" for number, letter in enumerate("ABCDEFGHIJK")]
+    mem.remember_many([Add(text) for text in others])
+    mem.remember_many([Add("The kettle is hot", kind="chunk")] * 300)
+    hits = mem.recall("kettle hot", mode=mode, limit=10)
+    assert len(hits) == 10
+    assert [hit.entry.content for hit in hits].count("The kettle is hot") == 1
+    assert len(read) <= 2 * 12, "the distinct texts, and a few"
+
+
+def test_copies_with_names_of_their_own_are_all_found(mem: Memory) -> None:
+    """A note is addressed by its name, so its text repeats no other one; without a name it does."""
+    mem.remember_many([Add("The kettle is hot")] * 3)
+    named = [mem.remember("The kettle is hot", name=f"kettle-{letter}") for letter in "abc"]
+    for mode in MODES:
+        hits = mem.recall("kettle", mode=mode)
+        assert sorted(hit.entry.name or "" for hit in hits) == ["", *(entry.name or "" for entry in named)], mode
+
+
+def test_a_text_is_a_copy_of_one_of_the_same_reader_or_of_shared_alone(home: Home, mem: Memory) -> None:
+    """What `_shared` knows is the reader's own; another agent's text is not read at all."""
+    home.agent("ben").remember_many([Add("The kettle is hot")] * 40)
+    home.agent("_shared").remember_many([Add("The kettle is hot")] * 40)
+    mem.remember_many([Add("The kettle is hot")] * 40)
+    mem.remember("The kettle is cold")
+    hits = mem.recall("kettle", limit=10)
+    assert sorted((hit.agent in ("ana", "_shared"), hit.entry.content) for hit in hits) == [
+        (True, "The kettle is cold"),
+        (True, "The kettle is hot"),
+    ]
+    assert len(home.agent("ben").recall("kettle", limit=10)) == 1
 
 
 words = st.sampled_from(

@@ -20,6 +20,8 @@ from recollect.engine.recall_candidates import (
     QueryTerms,
     Share,
     candidates,
+    different_contents,
+    ended,
     initial_depth,
     is_tied,
     of_share,
@@ -131,17 +133,21 @@ def _search(
             candidates(store, measure, vector, depth, request=request, filters=filters[store], shares=list(wanted))
             for store in stores
         ]
+        deeper = 4 * depth
         for share, limit in list(wanted.items()):
             found = [of_share(one, share, depth) for one in everything]
+            contents = different_contents(found)
+            if contents < limit and depth < deepest and not ended(found, depth):
+                deeper = max(deeper, min(2 * limit // max(contents, 1) * depth, deepest))
+                continue
             hits[share] = hits_of(found, request if limit == request.limit else replace(request, limit=limit), measure)
-            ended = all(len(one.lexical) < depth and len(one.vector) < depth for one in found)
             # Dropped duplicates leave too few hits, and a tie may hide an entry of a narrower scope further down: then
             # search deeper, unless the lists are exhausted.
             sure = depth >= LIMIT or not request.to_the_end or not any(is_tied(one, limit) for one in found)
             enough = len(hits[share]) >= limit and sure
-            if enough or ended or 4 * depth > deepest:
+            if enough or ended(found, depth) or 4 * depth > deepest:
                 del wanted[share]
-        depth *= 4
+        depth = min(deeper, deepest)
 
 
 def _query_vector(stores: Sequence[Store], request: Request) -> "NDArray[np.float32] | None":

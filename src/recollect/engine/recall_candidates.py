@@ -36,6 +36,8 @@ __all__ = [
     "RankedList",
     "Share",
     "candidates",
+    "different_contents",
+    "ended",
     "initial_depth",
     "is_tied",
     "of_share",
@@ -142,6 +144,17 @@ def is_tied(found: Candidates, limit: int) -> bool:
     """Whether the lexical list ends within the tie at the limit."""
     scores = found.lexical
     return len(scores) > limit and scores[limit - 1][1] == scores[-1][1]
+
+
+def ended(found: Sequence[Candidates], depth: int) -> bool:
+    """Whether a deeper search has no further candidates."""
+    return all(len(one.lexical) < depth and len(one.vector) < depth for one in found)
+
+
+def different_contents(found: Sequence[Candidates]) -> int:
+    """Return how many of the candidates have different contents."""
+    lists = ((one.signs, ranked) for one in found for ranked in (one.lexical, one.vector))
+    return len({signs[doc].content_hash for signs, ranked in lists for doc, _ in ranked})
 
 
 @dataclass(slots=True, kw_only=True)

@@ -7,6 +7,7 @@ are close but differ form a group: each lists the others, and the newest comes f
 that waits for review, or that the review will find, unless the query names a value that only the older one has.
 """
 
+from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from itertools import compress
 from operator import le
@@ -73,6 +74,7 @@ def hits_of(found: Sequence[Candidates], request: Request, measure: QueryTerms) 
     ordered = [n for _, _, _, n, _, _ in scored]
     if measure.words and request.fusion == "weighted":
         ordered = _curated_first(ordered, found, keys, measure, max(request.limit, GROUPED))
+    ordered = _without_copies(ordered, found, keys)
     stored: dict[int, Entry] = {}
     vectors: dict[int, NDArray[np.float32]] = {}
     distinct = _distinct(found, keys, ordered, stored, vectors, request, measure=measure)
@@ -137,6 +139,37 @@ def _curated_first(
             if not quoting[other] and all(map(le, held[place], held[other])):
                 order[place] = other + 0.5
     return [n for _, n in sorted(zip(order, ranked, strict=True))]
+
+
+def _without_copies(ranked: list[int], found: Sequence[Candidates], keys: Sequence[tuple[int, int]]) -> list[int]:
+    """Return the candidates without those that have the content of a better one of the same owner, and no name either.
+
+    They are known by the hash of their content, so that a text of which there are many copies is read once.
+    """
+    contents = [(_owner(found, keys[n][0]), found[keys[n][0]].signs[keys[n][1]].content_hash) for n in ranked]
+    counts = Counter(contents)
+    if len(counts) == len(ranked):
+        return ranked
+    repeated: dict[int, list[int]] = {}
+    for n, content in zip(ranked, contents, strict=True):
+        if counts[content] > 1:
+            repeated.setdefault(keys[n][0], []).append(keys[n][1])
+    nameless: set[tuple[int, int]] = set()
+    for place, docs in repeated.items():
+        with found[place].store.read() as tx:
+            nameless.update((place, doc) for doc in entries.nameless(tx, docs))
+    first: dict[Hashable, int] = {}
+    for n, content in zip(ranked, contents, strict=True):
+        first.setdefault(content if keys[n] in nameless else n, n)
+    return list(first.values())
+
+
+def _owner(found: Sequence[Candidates], place: int) -> str | None:
+    """Return the owner of the candidates of a store. Only texts of the same owner are duplicates; the reader and
+    `_shared` count as one.
+    """
+    agent = found[place].store.agent
+    return None if agent in (found[0].store.agent, access_policy.SHARED) else agent
 
 
 def _confidence(best: Sequence[tuple[Store, int, Entry]], query: str, measure: QueryTerms) -> float:
@@ -264,18 +297,15 @@ def _distinct(
     """
     limit = max(request.limit, GROUPED)
 
-    def owner(n: int) -> str | None:
-        """Equal texts of different agents are not duplicates; those of the reader and `_shared` are."""
-        agent = found[keys[n][0]].store.agent
-        return None if agent in (found[0].store.agent, access_policy.SHARED) else agent
-
     def read() -> Iterator[tuple[int, str, Hashable]]:
         start, page = 0, limit + 2
         while start < len(ranked):
             numbers = ranked[start : start + page]
             start, page = start + page, 3 * limit + 10
             _read(found, keys, numbers, stored, vectors, measure)
-            yield from ((n, stored[n].content, (owner(n), stored[n].name)) for n in numbers if n in stored)
+            yield from (
+                (n, stored[n].content, (_owner(found, keys[n][0]), stored[n].name)) for n in numbers if n in stored
+            )
 
     return duplicates.distinct(read(), vectors, limit, by_cosine=request.duplicates == "cosine")
 

@@ -58,6 +58,7 @@ __all__ = [
     "matching",
     "move",
     "named_between",
+    "nameless",
     "of_rows",
     "read_docs",
     "record",
@@ -176,6 +177,16 @@ def read_docs(tx: Transaction, docs: Sequence[int], *queries: NamedQuery) -> tup
     return {found.doc: found.entry for found in _named(rows, names)}, others
 
 
+def nameless(tx: Transaction, docs: Sequence[int]) -> set[int]:
+    """Return the documents whose entries have no name."""
+    rows = (
+        row
+        for start in range(0, len(docs), CHUNK)
+        for row in tx.all("names.count_of_docs", docs=docs[start : start + CHUNK])
+    )
+    return {doc for doc, names in rows if not names}
+
+
 def after(tx: Transaction, entry_id: str, limit: int) -> list[Stored]:
     """Return the next entries in id order: iterates over all entries, page by page."""
     return of_rows(tx, tx.all("entries.after_id", id=entry_id, limit=limit))
@@ -184,6 +195,7 @@ def after(tx: Transaction, entry_id: str, limit: int) -> list[Stored]:
 class RankingInputs(NamedTuple):
     """Ranking inputs of an entry besides its text."""
 
+    content_hash: str
     scope: Scope
     category: Category | None
     transcript: bool
@@ -217,9 +229,11 @@ def matching(tx: Transaction, docs: Sequence[int], filters: Filters) -> dict[int
 def _ranking_inputs(rows: Sequence[Row]) -> dict[int, RankingInputs]:
     if not rows:
         return {}
-    docs, _, kinds, scopes, categories, *signs = zip(*rows, strict=True)  # by column: a recall reads tens of rows
+    docs, _, hashes, kinds, scopes, categories, *signs = zip(
+        *rows, strict=True
+    )  # by column: a recall reads tens of rows
     if not _NUMBERS.issuperset(map(type, chain.from_iterable(signs))):
-        doc = next(row[0] for row in rows if not _NUMBERS.issuperset(map(type, row[5:])))
+        doc = next(row[0] for row in rows if not _NUMBERS.issuperset(map(type, row[6:])))
         raise Corrupt(f"document {doc} of the entries table is damaged; restore a backup")
     try:
         purposes, ranges = list(map(category_of, categories)), list(map(scope_of, scopes))
@@ -228,7 +242,7 @@ def _ranking_inputs(rows: Sequence[Row]) -> dict[int, RankingInputs]:
     transcripts = [
         kind != Kind.NOTE or purpose is Category.HANDOFFS for kind, purpose in zip(kinds, purposes, strict=True)
     ]
-    return dict(zip(docs, map(RankingInputs, ranges, purposes, transcripts, *signs), strict=True))
+    return dict(zip(docs, map(RankingInputs, hashes, ranges, purposes, transcripts, *signs), strict=True))
 
 
 def insert(tx: Transaction, entry: Entry, doc: int, used_at: int | None = None) -> None:
