@@ -22,6 +22,7 @@ __all__ = [
     "LESSON",
     "LESSON_KEYWORDS",
     "NEXT",
+    "NEXT_LABEL",
     "ONE_TIME",
     "PROCESS",
     "QUESTION",
@@ -287,5 +288,10 @@ NEXT = _any(
     r"\bals nächstes\b|\bnächste[rns]? schritte?\b|\bmorgen\b|\bnoch (?:offen|zu tun)\b|\bfehlt noch\b",
 )
 """What is left to do after a session."""
+NEXT_LABEL = WordPattern(
+    r"^(?:next(?: steps?| up)?|to-?do|follow-?ups?|próxim[oa]s? (?:passos?|pasos?|tarefas?)|nächste[rns]? schritte?)"
+    r"\s*[:,]\s+",
+)
+"""The beginning of such a sentence that says nothing else."""
 RECALLED = re.compile(r"\(\d{4}-\d\d-\d\d(?:, [^()]{1,100})?\)\s*$|^\[INJECTED\]")
 """The end of a line of a context, or the start of an injected instruction."""

@@ -119,6 +119,19 @@ def test_the_hand_off_has_the_last_six_messages(mem: Memory) -> None:
     ]
 
 
+def test_what_is_next_has_one_label(mem: Memory) -> None:
+    conv = mem.conversations.start()
+    conv.user("TODO: rename the table of orders after the release.")
+    conv.assistant("Next, I will write the handler for refunds.")
+    talk(conv, 3)
+    ended = conv.end()
+    assert ended.handoff is not None
+    assert ended.handoff.content.splitlines()[6:] == [
+        "Next: Rename the table of orders after the release.",
+        "Next: I will write the handler for refunds.",
+    ]
+
+
 def test_the_hand_off_keeps_the_end_of_a_message_what_was_agreed_and_what_is_next(mem: Memory) -> None:
     conv = mem.conversations.start()
     conv.user("We decided to deploy on Wednesdays instead of Tuesdays.", speaker="Marta")

@@ -6,7 +6,7 @@ and what is next is listed below the messages unless they show it. Speakers are 
 
 from collections.abc import Sequence, Set
 
-from recollect import statements, text
+from recollect import statement_words, statements, text
 from recollect.model.history import Event, EventType
 
 __all__ = ["excerpt", "handoff_of", "speaker"]
@@ -36,8 +36,14 @@ def handoff_of(talk: Sequence[Event]) -> list[tuple[str, Sequence[Event]]]:
     later = [one for one in later if one not in agreed]
     listed = {*agreed, *later}
     quoted = [event for event in said if event in last or (listed and _states(event, listed))]
-    lines += [f"Agreed: {one}" for one in agreed] + [f"Next: {one}" for one in later]
+    lines += [f"Agreed: {one}" for one in agreed] + [f"Next: {_unlabelled(one)}" for one in later]
     return [("\n".join(lines), quoted)]
+
+
+def _unlabelled(sentence: str) -> str:
+    """Return a sentence without a label like `TODO:` at its beginning."""
+    rest = statement_words.NEXT_LABEL.sub("", sentence)
+    return f"{rest[:1].upper()}{rest[1:]}"
 
 
 def speaker(event: Event) -> str:
