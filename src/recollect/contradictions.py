@@ -15,7 +15,7 @@ character, by names, numbers, negations and changes.
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import lru_cache
@@ -441,19 +441,26 @@ def _changed(pair: _Pair) -> Difference | None:
 
 
 def _value(pair: _Pair) -> Difference | None:
-    """One number, weekday or month differs, or the number and the month of a date."""
+    """One number, weekday or month differs, or a list of them, or the number and the month of a date."""
     changed = {kind: pair.older.values[kind] ^ pair.newer.values[kind] for kind in _VALUES}
     kinds = [kind for kind in _VALUES if changed[kind]]
-    one_of_each = all(
-        len(changed[kind] & side.values[kind]) == 1 for kind in kinds for side in (pair.older, pair.newer)
-    )
-    if not one_of_each or kinds not in _DATES or not pair.agree(0.35, 0.7):
+    if kinds not in _DATES or not pair.agree(0.35, 0.7):
         return None
-    older, newer = (
-        [word for word in side.words if word.kind == kinds[-1] and word.folded in changed[kinds[-1]]]
-        for side in (pair.older, pair.newer)
-    )
-    return pair.exchanged(kinds[-1], older[:1], newer[:1])
+    lists_of_kind = [[_list_of(side, kind, changed[kind]) for side in (pair.older, pair.newer)] for kind in kinds]
+    single = all(len(words) == 1 for sides in lists_of_kind for words in sides)
+    if not single and not (len(kinds) == 1 and all(lists_of_kind[0])):
+        return None
+    return pair.exchanged(kinds[-1], *lists_of_kind[-1])
+
+
+def _list_of(statement: _Statement, kind: str, changed: Set[str]) -> Sequence[_Word]:
+    """Return the values of a kind that changed, with the words between them; nothing unless they are a single list."""
+    wanted = changed & statement.values[kind]
+    places = [place for place, word in enumerate(statement.words) if word.kind == kind and word.folded in wanted]
+    if len(wanted) == 1:
+        return [statement.words[places[0]]]
+    words = statement.words[places[0] : places[-1] + 1] if places else ()
+    return words if all(word.kind == kind or word.folded in lists.AND for word in words) else ()
 
 
 _DATES = (["number"], ["weekday"], ["month"], ["number", "month"])

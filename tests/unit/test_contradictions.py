@@ -19,6 +19,7 @@ CONTRADICTS, UPDATES, REPEATS = Relation.CONTRADICTS, Relation.UPDATES, Relation
         ("サーバーは東京にあります", "サーバーは東京にありません", CONTRADICTS, "the newer one negates the other"),
         ("The cache lives in Redis", "The cache no longer lives in Redis", UPDATES, "no longer holds"),
         ("Marta works here", "Marta no longer works here", UPDATES, "no longer holds"),
+        ("We bake on Mondays and Thursdays", "We bake on Tuesdays and Fridays", CONTRADICTS, "to Tuesdays and Fridays"),
         ("Logs are kept for 30 days", "Logs are kept for 90 days", CONTRADICTS, "the number changed from 30 to 90"),
         ("La reunión es el lunes", "La reunión es el martes", CONTRADICTS, "the weekday changed from lunes to martes"),
         ("Ferien beginnen im Juli", "Ferien beginnen im August", CONTRADICTS, "the month changed from Juli to August"),
