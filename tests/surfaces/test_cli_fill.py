@@ -30,6 +30,9 @@ def test_a_filled_memory_has_something_of_everything(cli: Command) -> None:
         assert memory.accesses("deploy day").recalls
         assert [one.operation for one in memory.history("deploy day")] == ["add", "write", "alias"]
         assert home.jobs.runs()
+        (pair,) = memory.review.list()
+        assert "Mondays" in pair.older.content
+        assert "Tuesdays" in pair.newer.content
         assert home.agent(HELPER).list()
         assert home.check().ok
 
