@@ -162,7 +162,10 @@ class Administration(ABC):
 
     @abstractmethod
     def dump(self, agent: str) -> AbstractContextManager[DumpedTables]:
-        """Yield every table of the agent as (table, columns, rows), all from one snapshot, rows in key order."""
+        """Yield the tables of the agent as (table, columns, rows), all from one snapshot, rows in key order.
+
+        A table without rows may be left out.
+        """
 
     @abstractmethod
     def close(self) -> None:

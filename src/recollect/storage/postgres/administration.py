@@ -17,8 +17,8 @@ from recollect.storage.postgres.dialect import vector_from_binary
 from recollect.storage.postgres.schemas import Schemas, schema_of, tables_of
 from recollect.storage.postgres.server import SNAPSHOT
 from recollect.storage.postgres.session import Connection
-from recollect.storage.postgres.table_groups import Groups, empty_schema, group_of
-from recollect.storage.schema import key_length, layout
+from recollect.storage.postgres.table_groups import Groups, tables_in
+from recollect.storage.schema import key_length
 
 __all__ = ["PostgresAdministration"]
 
@@ -96,7 +96,7 @@ class PostgresAdministration(Administration):
 
     @contextmanager
     def dump(self, agent: str) -> Iterator[DumpedTables]:
-        """Yield every table of the agent as (table, columns, rows), all from one snapshot."""
+        """Yield the tables that the agent has as (table, columns, rows), all from one snapshot."""
         schema = schema_of(self._workspace, agent)
         with self._schemas.connection(SNAPSHOT, schema) as connection:
             owner = None if self._workspace is None else (self._workspace, agent)
@@ -109,12 +109,11 @@ class PostgresAdministration(Administration):
 
 
 def _dumped(connection: Connection, schema: str, agent: str, groups: Groups) -> DumpedTables:
-    for table in sorted(name for name, kind in layout().items() if kind == "TABLE"):
-        place = schema if group_of(table) in groups else empty_schema(group_of(table))
+    for table in sorted(tables_in(groups)):
         key = quoting.SQL(", ").join(map(quoting.Literal, range(1, key_length(table) + 1)))
         select = quoting.SQL("SELECT * FROM {} WHERE agent = %s ORDER BY {}")
         with connection.cursor("dump", binary=True) as cursor:
-            cursor.execute(select.format(quoting.Identifier(place, table), key), (agent,))
+            cursor.execute(select.format(quoting.Identifier(schema, table), key), (agent,))
             assert cursor.description is not None
             columns = [column.name for column in cursor.description]
             if table == "embeddings":

@@ -78,8 +78,10 @@ def schema_of(workspace: str | None, agent: str) -> str:
 
 def tables_of(connection: Connection, schema: str) -> list[str]:
     """Return the tables of a schema, without that of the migrations."""
+    # By their names: the catalog has no index that finds the tables of a schema among those of a thousand others.
     rows = connection.execute(
-        "SELECT tablename FROM pg_tables WHERE schemaname = %s AND tablename <> 'migrations' ORDER BY 1", (schema,)
+        "SELECT name FROM unnest(%s::text[]) AS name WHERE to_regclass(quote_ident(%s) || '.' || name) IS NOT NULL",
+        (sorted(tables_in(ALL)), schema),
     ).fetchall()
     return [table for (table,) in rows]
 
@@ -279,8 +281,8 @@ class Schemas:
         """Create or migrate the schemas with empty tables, which stand for groups that an agent's schema has not."""
         names = {empty_schema(group): group for group in FOLLOWING}
         comments = connection.execute(
-            "SELECT nspname, obj_description(pg_class.oid, 'pg_class') FROM pg_class "
-            "JOIN pg_namespace ON pg_namespace.oid = relnamespace WHERE relname = 'migrations' AND nspname = ANY(%s)",
+            "SELECT name, obj_description(to_regclass(name || '.migrations'), 'pg_class') "
+            "FROM unnest(%s::text[]) AS name",
             (list(names),),
         ).fetchall()
         newest = migrations()[-1].number
@@ -455,7 +457,6 @@ def _run_script(connection: Connection, statements: list[quoting.Composable]) ->
 
 def _disable_statistics(connection: Connection, schema: str, groups: Groups) -> None:
     """Disable planner statistics for user content: an erasure could not remove it from there."""
-    # By their names: the catalog has no index that finds the tables of a schema among those of a thousand others.
     tables = [f'"{schema}".{name}' for name in sorted(tables_in(groups))]
     columns: dict[str, list[str]] = {}
     for table, column in connection.execute(
