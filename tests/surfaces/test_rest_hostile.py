@@ -32,7 +32,7 @@ import recollect
 from recollect.config import Settings
 from recollect.mcp.endpoint import McpEndpoint
 from recollect.mcp.request_context import MemoryAccess
-from recollect.rest import concurrency, feed, middleware, system
+from recollect.rest import concurrency, feed, incoming_bodies, middleware, system
 from recollect.rest import serving as process
 from recollect.rest.caller import is_loopback
 
@@ -65,34 +65,6 @@ def test_a_body_that_does_not_come_makes_room_for_others(tmp_path: Path, monkeyp
             slow.sendall(HALF % b"/v1/entries")
             assert b"HTTP/1.1 408" in everything(slow)
         assert server.client.get("/v1/entries").status_code == 200
-
-
-def slowly(url: str, secret: str, stack: ExitStack, number: int) -> list[bytes]:
-    """The first answers to bodies that do not come, all at the same time."""
-    head = HALF.replace(b"Host:", f"Authorization: Bearer {secret}\r\nHost:".encode()) % b"/v1/entries"
-    made = [stack.enter_context(socket.create_connection(address(url), 30)) for _ in range(number)]
-    for one in made:
-        one.sendall(head)
-    return [one.recv(1_000) for one in made]
-
-
-def test_one_caller_whose_bodies_do_not_come_has_a_share_of_the_places(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(concurrency, "WAIT", 0.2)
-    chosen = settings(concurrency=4, require_token=True)
-    with recollect.open(tmp_path / "memory.db") as home, serving(home, chosen) as server, ExitStack() as stack:
-        secrets = [home.tokens.create(name)[1] for name in ("a", "b", "c", "d")]
-        for secret in secrets[:3]:  # together they are more than there are places
-            answers = sorted(one[:12] for one in slowly(server.url, secret, stack, 6))
-            assert answers == [b"HTTP/1.1 100"] * 2 + [b"HTTP/1.1 429"] * 4
-        with server.as_(secrets[3]) as other:
-            assert other.get("/v1/entries").status_code == 200
-            assert other.post("/v1/entries", json={"content": "x"}).status_code == 201
-        with server.as_(secrets[0]) as same:
-            answer = same.get("/v1/entries")
-            assert is_problem(answer, 429)
-            assert answer.headers["retry-after"] == "1"
 
 
 def test_who_finds_no_place_waits_for_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -201,14 +173,22 @@ def answering(tmp_path: Path, **chosen: Any) -> Iterator[str]:
             thread.join()
 
 
-@pytest.mark.parametrize("beginning", [b"", b"GET /healthz HTT", b"GET /healthz HTTP/1.1\r\nHost: local"])
-def test_a_connection_on_which_nothing_is_asked_is_closed(
+def test_a_connection_on_which_nothing_is_asked_is_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(process, "HEAD_TIMEOUT", 0.2)
+    with answering(tmp_path) as url, socket.create_connection(address(url), 30) as silent:
+        assert everything(silent) == b""
+
+
+@pytest.mark.parametrize("beginning", [b"GET /healthz HTT", b"GET /healthz HTTP/1.1\r\nHost: local"])
+def test_a_head_that_does_not_come_is_answered_with_408(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, beginning: bytes
 ) -> None:
     monkeypatch.setattr(process, "HEAD_TIMEOUT", 0.2)
-    with answering(tmp_path) as url, socket.create_connection(address(url), 30) as silent:
-        silent.sendall(beginning)
-        assert everything(silent) == b""
+    with answering(tmp_path) as url, socket.create_connection(address(url), 30) as slow:
+        slow.sendall(beginning)
+        head, _, body = everything(slow).partition(b"\r\n\r\n")
+        assert head.startswith(b"HTTP/1.1 408 ")
+        assert json.loads(body)["status"] == 408
 
 
 @pytest.mark.parametrize("sent", [b"\x16\x03\x01 hello\r\n\r\n", b"GET /" + b"x" * 65_600], ids=["no HTTP", "too long"])
@@ -227,7 +207,7 @@ def test_a_request_after_another_must_come_as_well(tmp_path: Path, monkeypatch: 
         slow.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
         assert slow.recv(1_000).startswith(b"HTTP/1.1 200")
         slow.sendall(b"GET /heal")
-        assert b"HTTP/1.1" not in everything(slow)
+        assert everything(slow).startswith(b"HTTP/1.1 408")
 
 
 def test_a_feed_may_be_silent_for_as_long_as_it_likes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -247,7 +227,7 @@ def test_a_feed_may_be_silent_for_as_long_as_it_likes(tmp_path: Path, monkeypatc
 
 
 def test_a_body_that_does_not_come_does_not_hold_up_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(middleware, "LAST_WITHIN", 0.1)
+    monkeypatch.setattr(incoming_bodies, "LAST_WITHIN", 0.1)
     with ExitStack() as stack:
         with answering(tmp_path) as url:
             slow = [stack.enter_context(socket.create_connection(address(url), 30)) for _ in range(2)]
@@ -531,7 +511,11 @@ def test_an_unexpected_error_is_counted_as_a_500() -> None:
 
     registry = CollectorRegistry()
     made = middleware.Guard(
-        broken, settings=settings().server, needs_token=True, registry=registry, stopping=middleware.ShutdownEvent()
+        broken,
+        settings=settings().server,
+        needs_token=True,
+        registry=registry,
+        stopping=incoming_bodies.ShutdownEvent(),
     )
     scope = {"type": "http", "method": "GET", "path": "/v1/entries", "client": None, "headers": []}
     with pytest.raises(RuntimeError):

@@ -9,13 +9,16 @@ import re
 import socket
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import httpx2
 import pytest
 from surfaces.server import Server, client, serving, settings
 
 import recollect
+from recollect.rest import concurrency
 from recollect.rest.serving import HEAD_SIZE
 
 
@@ -162,19 +165,28 @@ def test_a_token_is_counted_as_one_however_it_is_written(tmp_path: Path) -> None
         assert {answer.status_code for answer in answers} == {200, 429}
 
 
-def test_a_server_with_too_much_to_do_says_so(tmp_path: Path) -> None:
+def test_a_server_with_too_much_to_do_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(concurrency, "WAIT", 0.1)
+    begun, go_on = threading.Event(), threading.Event()
+
+    def slow(self: recollect.Memory, *given: Any, **named: Any) -> list[Any]:
+        begun.set()
+        go_on.wait()
+        return []
+
+    monkeypatch.setattr(recollect.Memory, "recall", slow)
     with recollect.open(tmp_path / "memory.db") as home, serving(home, settings(concurrency=1, feeds=1)) as server:
-        host, port = server.url.removeprefix("http://").split(":")
-        head = (
-            f"POST /v1/entries HTTP/1.1\r\nHost: {host}\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n"
-        )
-        with socket.create_connection((host, int(port))) as slow, client(server.url) as other:
-            slow.sendall(head.encode())
-            while (answer := other.get("/v1/entries")).status_code == 200:
-                pass  # until the slow one has arrived
-            assert is_problem(answer, 503)
-            assert answer.headers["retry-after"] == "1"
-            assert other.get("/healthz").status_code == 200
+        with ThreadPoolExecutor(1) as pool, client(server.url) as other:
+            asked = pool.submit(server.client.get, "/v1/recall?q=x")
+            begun.wait()
+            try:
+                answer = other.get("/v1/entries")
+                assert is_problem(answer, 503)
+                assert answer.headers["retry-after"] == "1"
+                assert other.get("/healthz").status_code == 200
+            finally:
+                go_on.set()
+            assert asked.result().status_code == 200
         with client(server.url) as first, client(server.url) as second, first.stream("GET", "/v1/feed"):
             assert is_problem(second.get("/v1/feed"), 503)
 

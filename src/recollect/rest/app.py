@@ -45,8 +45,9 @@ from recollect.rest import (
 )
 from recollect.rest.caller import is_loopback, named
 from recollect.rest.direct import DirectRoutes
+from recollect.rest.incoming_bodies import ShutdownEvent
 from recollect.rest.metrics import MemoryFigures
-from recollect.rest.middleware import Guard, ShutdownEvent, origins
+from recollect.rest.middleware import Guard, origins
 from recollect.rest.process_memory import ProcessMemory, keep_small
 from recollect.rest.request_threads import RequestThreads
 from recollect.ui import pages

@@ -18,7 +18,7 @@ from anyio.to_thread import run_sync
 from starlette.exceptions import HTTPException
 from starlette.types import Message, Receive
 
-__all__ = ["DEPTH", "VALUES", "checked", "parsed", "refuse_no_message", "refuse_too_much"]
+__all__ = ["DEPTH", "VALUES", "checked", "parsed", "refuse_no_message", "refuse_too_much", "replayed"]
 
 VALUES = 50_000
 """Maximum number of values in a body."""
@@ -125,6 +125,20 @@ def checked(receive: Receive, *, messages: bool = False) -> Receive:
         return {"type": "http.request", "body": body, "more_body": False}
 
     return whole
+
+
+def replayed(body: bytes, receive: Receive) -> Receive:
+    """Return a `receive` that replays a body that was read."""
+    first = True
+
+    async def replay() -> Message:
+        nonlocal first
+        if not first:
+            return await receive()
+        first = False
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    return replay
 
 
 async def parsed(body: bytes) -> Any:

@@ -1,14 +1,13 @@
 """Concurrency limits, in total and per caller. A request above a limit waits briefly for a slot.
 
 Each caller may hold only a share of the slots, so that none can take them all, and free slots go to waiting callers
-round-robin. While a request waits for its body, or for its client to read the response, it holds no slot and counts
-only towards its caller's share, so that many slow clients do not block other callers.
+round-robin. A request takes its slot when its body has arrived, and gives it back when its response begins, so slow
+clients hold none.
 """
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from weakref import WeakValueDictionary
 
 from starlette.exceptions import HTTPException
@@ -26,26 +25,24 @@ Waiter = asyncio.Future[None]
 
 
 class _CallerQueue:
-    """The queue of one caller: how many of its requests count towards its share, and those that wait."""
+    """The queue of one caller: how many slots it holds, and its requests that wait."""
 
     def __init__(self, size: int, refusal: tuple[int, str]) -> None:
         self.size, self.refusal = size, refusal
         self.held = 0
         self.has_turn = False
-        self.waiting, self.resuming = deque[Waiter](), deque[Waiter]()
-        """First in, first out; requests that resume go before new ones."""
+        self.waiting = deque[Waiter]()
 
     def ready(self) -> bool:
         """Return whether a waiting request could use a free slot."""
-        return bool(self.resuming or (self.waiting and self.held < self.size))
+        return bool(self.waiting) and self.held < self.size
 
     def admit(self) -> bool:
-        """Admit the next request and count it towards the share; return False if it was cancelled meanwhile."""
-        fresh = not self.resuming
-        waiter = (self.waiting if fresh else self.resuming).popleft()
+        """Admit the next request; return False if it was cancelled meanwhile."""
+        waiter = self.waiting.popleft()
         if waiter.done():
             return False
-        self.held += fresh
+        self.held += 1
         waiter.set_result(None)
         return True
 
@@ -53,33 +50,22 @@ class _CallerQueue:
 class Slot:
     """The slot of one request."""
 
+    __slots__ = ("_gone", "_held", "_line", "_slots")
+
     def __init__(self, slots: "Slots", line: _CallerQueue, gone: Callable[[], bool]) -> None:
         self._slots, self._line, self._gone = slots, line, gone
-        self._held = self._shared = False
+        self._held = False
 
     async def take(self) -> None:
         """Take the slot, or raise."""
-        await self._slots.enter(self._line, self._line.waiting, self._gone)
-        self._held = self._shared = True
-
-    def pause(self) -> None:
-        """Release the slot while the request waits for its client."""
-        if self._held:
-            self._held = False
-            self._slots.leave()
-
-    async def resume(self) -> None:
-        """Take the slot again, if the request had taken it before."""
-        if self._shared and not self._held:
-            await self._slots.enter(self._line, self._line.resuming, self._gone)
-            self._held = True
+        await self._slots.enter(self._line, self._gone)
+        self._held = True
 
     def close(self) -> None:
-        """Release the slot and the share at the end of the request."""
-        if self._shared:
-            self._shared = False
-            self._slots.return_share(self._line)
-        self.pause()
+        """Release the slot if it was taken."""
+        if self._held:
+            self._held = False
+            self._slots.leave(self._line)
 
 
 class Slots:
@@ -100,57 +86,44 @@ class Slots:
         """Return the number of requests that wait for a slot."""
         return self._waiting
 
-    @contextmanager
-    def of(self, caller: str | None, gone: Callable[[], bool]) -> Iterator[Slot]:
-        """Yield a slot, not yet taken, for a caller's request; None is a local caller, who may use all slots.
+    def of(self, caller: str | None, gone: Callable[[], bool]) -> Slot:
+        """Return a slot, not yet taken, for a caller's request; None is a local caller, who may use all slots.
 
         `gone` returns whether the client has disconnected: its request is then not started.
         """
-        slot = Slot(self, self._line(caller), gone)
-        try:
-            yield slot
-        finally:
-            slot.close()
+        return Slot(self, self._line(caller), gone)
 
-    async def enter(self, line: _CallerQueue, queue: deque[Waiter], gone: Callable[[], bool]) -> None:
+    async def enter(self, line: _CallerQueue, gone: Callable[[], bool]) -> None:
         """Take a slot; raise if none becomes free in time, the queue is full, or the client has disconnected."""
-        fresh = queue is line.waiting
-        if self._taken < self._number and not queue and not (fresh and line.held >= line.size):
-            line.held += fresh
+        if self._taken < self._number and not line.waiting and line.held < line.size:
+            line.held += 1
             self._taken += 1
             return
-        if self._waiting >= QUEUE_FACTOR * self._number or (fresh and len(queue) >= line.size):
+        if self._waiting >= QUEUE_FACTOR * self._number or len(line.waiting) >= line.size:
             raise self._refusal(line)
         waiter: Waiter = asyncio.get_running_loop().create_future()
-        queue.append(waiter)
+        line.waiting.append(waiter)
         self._waiting += 1
         self._enqueue(line)
         try:
             async with asyncio.timeout(WAIT):
                 await waiter
         except BaseException as error:
-            self._withdraw(line, queue, waiter)
+            self._withdraw(line, waiter)
             if isinstance(error, TimeoutError):
                 raise self._refusal(line) from None
             raise
         finally:
             self._waiting -= 1
         if gone():
-            self._give_back(line, fresh)
+            self.leave(line)
             raise ClientDisconnect
 
-    def leave(self) -> None:
-        """Release a slot and admit the next waiting request."""
-        self._taken -= 1
-        self._serve()
-
-    def return_share(self, line: _CallerQueue) -> None:
-        """Stop counting a request towards its caller's share."""
+    def leave(self, line: _CallerQueue) -> None:
+        """Release a slot and admit the next waiting requests."""
         line.held -= 1
+        self._taken -= 1
         self._enqueue(line)
-        self._serve()
-
-    def _serve(self) -> None:
         while self._taken < self._number and self._turns:
             line = self._turns.popleft()
             line.has_turn = False
@@ -163,17 +136,12 @@ class Slots:
             line.has_turn = True
             self._turns.append(line)
 
-    def _withdraw(self, line: _CallerQueue, queue: deque[Waiter], waiter: Waiter) -> None:
+    def _withdraw(self, line: _CallerQueue, waiter: Waiter) -> None:
         """Remove a cancelled request from its queue; release its slot if it was admitted at the same moment."""
         if waiter.done() and not waiter.cancelled():
-            self._give_back(line, queue is line.waiting)
-        elif waiter in queue:
-            queue.remove(waiter)
-
-    def _give_back(self, line: _CallerQueue, fresh: bool) -> None:
-        if fresh:
-            self.return_share(line)
-        self.leave()
+            self.leave(line)
+        elif waiter in line.waiting:
+            line.waiting.remove(waiter)
 
     def _refusal(self, line: _CallerQueue) -> HTTPException:
         status, detail = line.refusal if line.held >= line.size else self._full

@@ -12,9 +12,10 @@ from typing import Any, NamedTuple
 from fastapi import Response
 from starlette.exceptions import HTTPException
 from starlette.routing import BaseRoute, Match
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from recollect.model.access import Right
+from recollect.rest.bodies import replayed
 from recollect.rest.caller import caller_of, identify, right_of
 from recollect.rest.idempotency import HEADER, JsonRequest, Route, changes, once
 from recollect.rest.request_threads import RequestThreads
@@ -76,7 +77,7 @@ class DirectRoutes(BaseRoute):
             value, errors = await _validated(one.route, request)
         memory = _memory(scope)
         if errors or memory is None:
-            await self._otherwise({**scope, "recollect.usual": True}, _replayed(body, receive), send)
+            await self._otherwise({**scope, "recollect.usual": True}, replayed(body, receive), send)
             return
         answer = partial(one.answer, body=value, workspace=memory[0], agent=memory[1])
         writes = changes("POST", one.right)
@@ -125,17 +126,3 @@ def _memory(scope: Scope) -> tuple[str | None, str | None] | None:
 def _is_plain_json(scope: Scope) -> bool:
     kinds = [value for name, value in scope["headers"] if name == b"content-type"]
     return kinds == [b"application/json"] and not any(name in _UNUSUAL for name, _ in scope["headers"])
-
-
-def _replayed(body: bytes, receive: Receive) -> Receive:
-    """Return a `receive` that replays a body that was read."""
-    first = True
-
-    async def replay() -> Message:
-        nonlocal first
-        if not first:
-            return await receive()
-        first = False
-        return {"type": "http.request", "body": body, "more_body": False}
-
-    return replay

@@ -5,11 +5,10 @@ only to its own host names (which defeats DNS rebinding), and a page of another 
 probe what exists. Request data never reaches the log: no query, no header, no body.
 """
 
-import asyncio
 import json
 import logging
 from collections import OrderedDict
-from collections.abc import Callable, Container, Iterable
+from collections.abc import Awaitable, Callable, Container, Iterable, Mapping
 from hashlib import sha256
 from urllib.parse import unquote, unquote_to_bytes, urlsplit
 
@@ -20,20 +19,22 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from recollect.clock import iso, stopwatch
 from recollect.config import ServerSettings
-from recollect.rest.bodies import checked
-from recollect.rest.caller import elsewhere, is_loopback, secret_of
+from recollect.errors import RecollectError
+from recollect.rest.bodies import checked, replayed
+from recollect.rest.caller import elsewhere, identify, is_loopback, secret_of
 from recollect.rest.concurrency import Slot, Slots
 from recollect.rest.errors import METHODS, problem
+from recollect.rest.incoming_bodies import SENT_WITHIN, IncomingBodies, IncomingBody, ShutdownEvent
 from recollect.rest.types import SLASH
 
-__all__ = ["LARGE", "SAFE", "UNCOUNTED", "Guard", "ShutdownEvent", "origins", "route_of"]
+__all__ = ["LARGE", "SAFE", "UNCOUNTED", "Guard", "origins", "route_of"]
 
 SAFE = {"GET", "HEAD", "OPTIONS"}
 UNCOUNTED = ("/healthz", "/readyz", "/metrics")
 LARGE = ("/v1/import",)
 """Paths without a body limit, because the body is streamed to disk and never held in memory."""
 SMALL = ("/v1/session",)
-"""Paths that accept a body from unauthenticated callers: a low limit, and read in full before taking a slot."""
+"""Paths that accept a body from unauthenticated callers, with a low limit."""
 SMALL_LIMIT, SMALL_WITHIN = 1_000, 5.0
 MCP = "/mcp"
 OPEN = ("/v1/feed", MCP)
@@ -43,10 +44,9 @@ PLAIN = (MCP, "/openapi.json")
 CALLERS = 10_000
 BURST = 2.0
 """Size of the token bucket, in seconds of the rate."""
-SENT_WITHIN = 60.0
-"""Timeout in seconds for a body, for an import for each part; otherwise a few slow clients could block all others."""
-LAST_WITHIN = 2.0
-"""Timeout in seconds for each part of a body during shutdown."""
+DOWNLOADS = ("/v1/export", "/v1/backup")
+"""Paths whose response is a file on disk until it is sent."""
+MOST_DOWNLOADS = 8
 NOSNIFF = (b"x-content-type-options", b"nosniff")
 _requests = logging.getLogger("recollect.requests")
 
@@ -54,23 +54,6 @@ _requests = logging.getLogger("recollect.requests")
 def route_of(scope: Scope) -> str:
     """Return the route that answered a request, without its parameters; `-` if there is none."""
     return getattr(scope.get("route"), "path", None) or (scope["path"] if scope["path"] in PLAIN else "-")
-
-
-class ShutdownEvent(asyncio.Event):
-    """Event that is set on shutdown: feeds end, and the timeouts of pending bodies are shortened."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.waits = set[asyncio.Timeout]()
-        """Timeouts of the requests that wait for a part of a body."""
-
-    def set(self) -> None:
-        """Signal shutdown. Call it in the server's event loop only."""
-        super().set()
-        soon = asyncio.get_running_loop().time() + LAST_WITHIN
-        for wait in self.waits:
-            if not wait.expired():
-                wait.reschedule(min(soon, wait.when() or soon))
 
 
 class Guard:
@@ -85,10 +68,11 @@ class Guard:
         registry: CollectorRegistry,
         stopping: ShutdownEvent,
     ) -> None:
-        self._app, self._settings, self._needs_token, self._stopping = app, settings, needs_token, stopping
+        self._app, self._settings, self._needs_token = app, settings, needs_token
+        self._bodies = IncomingBodies(settings.body_limit, stopping)
         self._hosts = {*map(_name, _words(settings.hosts)), settings.host.lower()} - {""}
         self._origins = set(origins(settings))
-        self._feeds, self._slots = 0, Slots(settings.concurrency)
+        self._feeds, self._downloads, self._slots = 0, 0, Slots(settings.concurrency)
         self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
         self._answers = Counter(
             "recollect_requests", "Requests that were answered", ["method", "route", "status"], registry=registry
@@ -145,37 +129,46 @@ class Guard:
         headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
         path, away = scope["path"], elsewhere(scope)
         limit = None if path in LARGE else SMALL_LIMIT if path in SMALL else self._settings.body_limit
-        feed = _stays_open(scope)
-        uncounted = feed or path in UNCOUNTED
+        feed, download = _stays_open(scope), path in DOWNLOADS
         credential = _credential(scope, headers)
-        with self._slots.of(credential or (away[-1][:64] if away else None), _gone(scope)) as slot:
+        slot = self._slots.of(credential or (away[-1][:64] if away else None), _gone(scope))
+        arriving = self._bodies.of(receive, limit, SMALL_WITHIN if path in SMALL else SENT_WITHIN)
 
-            async def sending(message: Message) -> None:
-                if path != MCP:  # whose response begins before the tool runs
-                    slot.pause()  # a client that reads slowly holds no slot
-                await send(message)
+        async def sending(message: Message) -> None:
+            # A response is complete when it begins, but one of MCP begins before the tool runs.
+            if path != MCP or not message.get("more_body", message["type"] == "http.response.start"):
+                slot.close()  # a client that reads slowly holds no slot
+            await send(message)
 
-            body = _limited(receive, limit, SMALL_WITHIN if path in SMALL else SENT_WITHIN, self._stopping, slot)
+        try:
             try:
                 _must_be_readable(scope)
                 self._must_be_welcome(scope, headers, away)
                 self._must_not_be_too_much(scope, headers, credential, away, limit)
-                if path not in LARGE:
-                    body = checked(body, messages=path == MCP)
-                if path in SMALL and scope["method"] not in SAFE:
-                    body = await _taken(body)
-                if not uncounted:
-                    await slot.take()
+                if path in LARGE:
+                    body = _taking(slot, arriving)
+                else:
+                    body = checked(arriving.receive, messages=path == MCP)
+                    if _has_body(headers) and (path in SMALL or await _is_known(scope)):
+                        body = await _whole(body)
+                    if not feed and path not in UNCOUNTED:
+                        await _read_before(scope)
+                        await slot.take()
             except HTTPException as refused:
                 answer = problem(path, refused.status_code, refused.detail, headers=refused.headers)
                 await answer(scope, receive, send)
                 return
             self._feeds += feed
+            self._downloads += download
             try:
                 await self._app(scope, body, sending)
             finally:
                 self._feeds -= feed
+                self._downloads -= download
                 self._know(scope, credential)
+        finally:
+            arriving.close()
+            slot.close()
 
     def _must_be_welcome(self, scope: Scope, headers: dict[str, str], away: list[str]) -> None:
         """Raise for a foreign Host header, a remote client of a server without tokens, or a cross-origin page."""
@@ -213,6 +206,8 @@ class Guard:
         if _stays_open(scope) and self._feeds >= settings.feeds:
             detail = f"too many open feeds (limit {settings.feeds:,}); retry later"
             raise HTTPException(503, detail, later)
+        if path in DOWNLOADS and self._downloads >= MOST_DOWNLOADS:
+            raise HTTPException(503, f"too many downloads (limit {MOST_DOWNLOADS}); retry later", later)
         if settings.rate > 0 and not self._within_rate(self._counted(credential, away)):
             detail = f"too many requests (limit {settings.rate:g} per second); retry later"
             raise HTTPException(429, detail, later)
@@ -285,52 +280,47 @@ def _must_be_readable(scope: Scope) -> None:
         raise HTTPException(400, "the URL cannot be decoded; use UTF-8, percent-encoded as in %C3")
 
 
-def _limited(receive: Receive, limit: int | None, within: float, stopping: ShutdownEvent, slot: Slot) -> Receive:
-    """Wrap `receive` with a size limit and a timeout. The request gives up its slot while it waits for the body."""
-    got, more, until = 0, True, stopwatch() + within
+def _has_body(headers: Mapping[str, str]) -> bool:
+    return headers.get("content-length", "0") != "0" or "transfer-encoding" in headers
 
-    async def counted() -> Message:
-        nonlocal got, more
-        if not more:  # only the disconnect is left to come, at any time
-            return await receive()
-        left = within if limit is None else until - stopwatch()
-        wait = asyncio.timeout(min(left, LAST_WITHIN) if stopping.is_set() else left)
-        slot.pause()
-        try:
-            async with wait:
-                stopping.waits.add(wait)
-                message = await receive()
-        except TimeoutError:
-            if stopping.is_set():
-                detail = "the server is shutting down before the body arrived; nothing was changed. Send it again"
-                raise HTTPException(503, detail, {"Connection": "close", "Retry-After": "1"}) from None
-            detail = f"the body did not arrive within {within:g} seconds; nothing was changed"
-            raise HTTPException(408, detail, {"Connection": "close"}) from None
-        finally:
-            stopping.waits.discard(wait)
-        got, more = got + len(message.get("body", b"")), message.get("more_body", False)
-        if not more:
-            await slot.resume()
-        if limit is not None and got > limit:
-            raise HTTPException(
-                413, f"the body has more than {limit:,} bytes; send less per request, or see [server] body_limit"
-            )
+
+async def _is_known(scope: Scope) -> bool:
+    """Return whether the caller may send a body. If not, the route answers without reading it."""
+    try:
+        await identify(Request(scope))
+    except (HTTPException, RecollectError):
+        return False
+    return True
+
+
+async def _whole(receive: Receive) -> Receive:
+    """Receive the whole body now, and return a `receive` that replays it."""
+    message = await receive()
+    if message["type"] != "http.request":
+        raise ClientDisconnect
+    return replayed(message["body"], receive)
+
+
+def _taking(slot: Slot, body: IncomingBody) -> Receive:
+    """Return the `receive` of a body that is streamed: the request takes its slot when all of it is there."""
+
+    async def taking() -> Message:
+        message = await body.receive()
+        if body.complete:
+            await slot.take()
         return message
 
-    return counted
+    return taking
 
 
-async def _taken(receive: Receive) -> Receive:
-    """Read the whole body now and return a `receive` that replays it."""
-    parts = [await receive()]
-    while parts[-1].get("more_body"):
-        parts.append(await receive())
-    coming = iter(parts)
+async def _read_before(scope: Scope) -> None:
+    """Wait until the client has read the responses to its earlier requests, if the server can tell.
 
-    async def taken() -> Message:
-        return next(coming, None) or await receive()
-
-    return taken
+    Otherwise this request would hold its slot while it waits to send the first byte of its response.
+    """
+    drained: Callable[[], Awaitable[None]] | None = scope.get("state", {}).get("drained")
+    if drained is not None:
+        await drained()
 
 
 def _stays_open(scope: Scope) -> bool:

@@ -24,7 +24,7 @@ from functools import partial
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from types import FrameType
-from typing import Any
+from typing import Any, ClassVar
 
 import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
@@ -36,7 +36,7 @@ from recollect.home import Home
 from recollect.locations import shown
 from recollect.rest.caller import is_loopback
 from recollect.rest.connection_passing import ConnectionSender, report_end, take_connections
-from recollect.rest.errors import problem
+from recollect.rest.errors import ProblemResponse, problem
 from recollect.rest.process_memory import limit_arenas
 from recollect.wiring import open_home
 
@@ -48,11 +48,18 @@ KEEP_ALIVE = 75
 HEAD_SIZE = 65_536
 HEAD_TIMEOUT = 30.0
 """Timeout in seconds for the head of a request; otherwise idle connections could use up all file descriptors."""
+READ_WITHIN = 60.0
+"""Timeout in seconds for the next part of a response to be read; then the connection is cut off."""
+UNREAD = 1 << 28
+"""Bytes of all unread responses above which the client that has not read for longest is cut off."""
 FILES = 65_536
 """RLIMIT_NOFILE to request, up to the hard limit; each connection uses one descriptor."""
 SPARE = 256
 """File descriptors reserved for the databases."""
 FULL = b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
+NO_HEAD = problem(
+    "/", 408, "the head of the request did not arrive in time; nothing was changed", headers={"Connection": "close"}
+)
 NO_REQUEST = problem(
     "/",
     400,
@@ -114,9 +121,11 @@ class ResponseTransport:
         self._inner.write(data)
 
     def close(self) -> None:
-        """Send what waits, then close the connection."""
+        """Send what waits, then close the connection. A client that does not read it is cut off after a while."""
         self._flush()
         self._inner.close()
+        if self._inner.get_write_buffer_size():
+            self._loop.call_later(READ_WITHIN, self._inner.abort)
 
     def _flush(self) -> None:
         if self._head:
@@ -127,7 +136,8 @@ class ResponseTransport:
 
 
 class HttpConnection(HttpToolsProtocol):
-    """HTTP connection with a connection limit, and limits for the time and size of the head of each request.
+    """HTTP connection with a connection limit, limits for the time and size of the head of each request, and a limit
+    for the time in which the client must read.
 
     The parser is as strict as its defaults, and a request of HTTP/1.1 must name exactly one host.
     """
@@ -136,14 +146,18 @@ class HttpConnection(HttpToolsProtocol):
     _head = _arrived = 0
     """Bytes of the incomplete head so far; bytes of the last read, or 0 if another part of a request came with them."""
     _in_head = True
+    _stalled: asyncio.TimerHandle | None = None
+    unread: ClassVar[dict["HttpConnection", None]] = {}
+    """Connections of this process whose client has not read for a while, in the order in which that began."""
     ended: Callable[[], object] | None = None
     """Called when the connection is closed."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Accept the connection, or refuse it if too many are open."""
         super().connection_made(ResponseTransport(transport, self.loop))  # type: ignore[arg-type]
-        # These become `request.state.abort` and `.gone`.
-        self.app_state = {**self.app_state, "abort": transport.abort, "gone": transport.is_closing}
+        # These become `request.state.abort` and so on.
+        known = {"abort": transport.abort, "gone": transport.is_closing, "drained": self.flow.drain}
+        self.app_state = {**self.app_state, **known}
         if len(self.connections) > max(resource.getrlimit(resource.RLIMIT_NOFILE)[0] - SPARE, 1):
             transport.write(FULL)
             transport.close()
@@ -162,8 +176,24 @@ class HttpConnection(HttpToolsProtocol):
         """Cancel the head timeout and report that the connection is closed."""
         super().connection_lost(exc)
         self._cancel_head_timeout()
+        self._is_read()
         if self.ended is not None:
             self.ended()
+
+    def pause_writing(self) -> None:
+        """Stop sending while the client does not read; cut off clients that do not read at all."""
+        super().pause_writing()
+        self.unread[self] = None
+        self._watch_reader(None)
+        while len(self.unread) > 1 and sum(one.transport.get_write_buffer_size() for one in self.unread) > UNREAD:
+            oldest = next(iter(self.unread))
+            oldest._is_read()
+            oldest.transport.abort()
+
+    def resume_writing(self) -> None:
+        """Go on sending."""
+        super().resume_writing()
+        self._is_read()
 
     def on_message_begin(self) -> None:
         """Begin to count the bytes of a head."""
@@ -186,16 +216,39 @@ class HttpConnection(HttpToolsProtocol):
     def send_400_response(self, msg: str) -> None:
         """Answer an unparsable request with a problem response, unless another response has begun."""
         if self.cycle is None or self.cycle.response_complete or not self.cycle.response_started:
-            head = b"".join(b"%s: %s\r\n" % header for header in NO_REQUEST.raw_headers)
-            self.transport.write(b"HTTP/1.1 400 Bad Request\r\n" + head + b"\r\n" + NO_REQUEST.body)
+            self._write(b"HTTP/1.1 400 Bad Request\r\n", NO_REQUEST)
         self.transport.close()
+
+    def _write(self, status: bytes, problem: ProblemResponse) -> None:
+        head = b"".join(b"%s: %s\r\n" % header for header in problem.raw_headers)
+        self.transport.write(status + head + b"\r\n" + problem.body)
 
     def _wait(self) -> None:
         """Start the head timeout, or cancel it while a request is being handled."""
         if self.cycle is not None and not self.cycle.response_complete:
             self._cancel_head_timeout()
         elif self._waiting is None:
-            self._waiting = self.loop.call_later(HEAD_TIMEOUT, self.transport.close)
+            self._waiting = self.loop.call_later(HEAD_TIMEOUT, self._head_is_late)
+
+    def _head_is_late(self) -> None:
+        """Close the connection; say why if a request has begun."""
+        if self._in_head and self._head:
+            self._write(b"HTTP/1.1 408 Request Timeout\r\n", NO_HEAD)
+        self.transport.close()
+
+    def _watch_reader(self, before: int | None) -> None:
+        """Cut off the client if it has read nothing since `before` bytes were left."""
+        left = self.transport.get_write_buffer_size()
+        if left == before:
+            self.transport.abort()
+        else:
+            self._stalled = self.loop.call_later(READ_WITHIN, self._watch_reader, left)
+
+    def _is_read(self) -> None:
+        self.unread.pop(self, None)
+        if self._stalled is not None:
+            self._stalled.cancel()
+            self._stalled = None
 
     def _cancel_head_timeout(self) -> None:
         if self._waiting is not None:
