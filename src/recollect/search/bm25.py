@@ -76,15 +76,14 @@ def rank(
     scores: NDArray[np.float64] = np.empty(0, np.float64)
     bar = 0.0
     for part, words in parts:
-        offsets, values = _best_of(part, words, average, b, bar, limit)
-        if not len(offsets):
-            continue
-        documents = np.concatenate((documents, offsets + part.first))
-        scores = np.concatenate((scores, values))
         if len(scores) >= limit:
             bar = float(np.partition(scores, len(scores) - limit)[len(scores) - limit])
             keep = scores >= bar
             documents, scores = documents[keep], scores[keep]
+        offsets, values = _best_of(part, words, average, b, bar, limit)
+        if len(offsets):
+            documents = np.concatenate((documents, offsets + part.first))
+            scores = np.concatenate((scores, values))
     order = np.lexsort((-documents, -scores))[:limit]
     return list(zip(documents[order].tolist(), scores[order].tolist(), strict=True))
 
@@ -127,16 +126,17 @@ def _best_of(
     """Return the offsets and scores of one part above the bar, reduced to the best `limit` and ties with the last."""
     norms = part.norms(average, b)
     lists = [(weight * (K1 + 1), docs, counts) for weight, spellings in words for docs, counts in spellings]
-    most = K1 * (1 - b + b * part.shortest / average)
-    bounds = [weight * (top / (top + most)) for weight, _, counts in lists for top in (float(counts.max()),)]
-    # left[i]: the upper bound of what the lists from i on can add together.
+    # left[i]: the upper bound of what the lists from i on can add together; needed only if there is a bar.
     left = [0.0] * (len(lists) + 1)
-    for i in range(len(lists) - 1, -1, -1):
-        left[i] = left[i + 1] + bounds[i] * (1 + 1e-9)  # the bound must hold despite rounding
-    if left[0] <= bar:
+    done = len(lists)
+    if bar > 0:
+        most = K1 * (1 - b + b * part.shortest / average)
+        bounds = [weight * (top / (top + most)) for weight, _, counts in lists for top in (float(counts.max()),)]
+        for i in range(len(lists) - 1, -1, -1):
+            left[i] = left[i + 1] + bounds[i] * (1 + 1e-9)  # the bound must hold despite rounding
+        done = next((i for i, rest in enumerate(left[:-1]) if rest <= bar), done)
+    if not done:
         return np.empty(0, np.int64), np.empty(0, np.float64)
-
-    done = next((i for i, rest in enumerate(left[:-1]) if rest <= bar), len(lists))
     sums = _sums(lists[:done], norms)
     found = np.flatnonzero(sums > max(bar - left[done], 0.0))
     values = sums[found]

@@ -57,6 +57,7 @@ class View:
         self._removed: deque[_RemovedDocument] = deque(maxlen=UNDONE)
         self._of_segments: tuple[int, Vocabulary] | None = None
         self._of_tail: tuple[tuple[int, int], Vocabulary] | None = None
+        self._range_of_tail: tuple[tuple[int, int, int, int], DocumentRange] | None = None
 
     @property
     def size(self) -> int:
@@ -128,10 +129,17 @@ class View:
                     fresh[term] = np.array(tail_docs[:held], np.uint16), np.array(tail_counts[:held], np.uint8)
                 holding[term] += held
             holding[term] -= self._gone[term] - sum(term in one.terms for one in undone)
-        tail = _part(self._first, np.array(self._lengths[:size], np.uint32))
+        tail = self._tail_range(size)
         newest_first = sorted(self._segments.items(), key=lambda item: -item[1].first)
         lists = [(tail, fresh), *((part, found[segment]) for segment, part in newest_first)]
         return [(_with_lengths(part, undone), held) for part, held in lists] if undone else lists, holding
+
+    def _tail_range(self, size: int) -> DocumentRange:
+        """Return the first documents of the tail, cached until the view is updated."""
+        state = self.layout, self.documents, self.removals, size
+        if self._range_of_tail is None or self._range_of_tail[0] != state:
+            self._range_of_tail = state, _part(self._first, np.array(self._lengths[:size], np.uint32))
+        return self._range_of_tail[1]
 
     def is_whole(self, tx: Transaction, counters: Counters) -> bool:
         """Return whether the lengths add up to the counter of terms and every segment has posting lists."""
