@@ -9,6 +9,7 @@ equally rare. How rare they are is looked up for the few pairs that are left.
 
 import re
 from collections.abc import Mapping, Sequence
+from itertools import chain
 
 from recollect.contradictions import compare_notes, statement, topic
 from recollect.engine.agent_store import Store
@@ -41,10 +42,7 @@ def corrections(
     Notes that were last written until `reviewed_at` have been compared by the job.
     """
     notes = [(n, stored[n]) for n in ranked[:FIRST] if _is_compared(stored[n], now)]
-    if not any(note.updated_at > reviewed_at for _, note in notes):
-        return []
-    words = {n: _words(_statement(note)) for n, note in notes}
-    likely = [
+    in_time = [
         (older, newer)
         for place, (newer, note) in enumerate(notes)
         if note.updated_at > reviewed_at
@@ -52,8 +50,12 @@ def corrections(
         if other.created_at < note.created_at
         and other.updated_at < note.updated_at  # else the older one was changed since, and is the correction
         and _place(other) == _place(note)
-        and _is_similar(words[older], words[newer])
-        and _corrects(note, other)
+    ]
+    words = {n: _words(_statement(stored[n])) for n in dict.fromkeys(chain.from_iterable(in_time))}
+    likely = [
+        (older, newer)
+        for older, newer in in_time
+        if _is_similar(words[older], words[newer]) and _corrects(stored[newer], stored[older])
     ]
     if not likely:
         return []
@@ -76,7 +78,9 @@ def _is_compared(entry: Entry, now: int) -> bool:
 
 def _place(entry: Entry) -> str | None:
     """Return the conversation or channel of a note that is compared only with others of the same one."""
-    return {Scope.CONVERSATION: entry.conversation_id, Scope.CHANNEL: entry.channel_id}.get(entry.scope)
+    if entry.scope is Scope.CONVERSATION:
+        return entry.conversation_id
+    return entry.channel_id if entry.scope is Scope.CHANNEL else None
 
 
 def _statement(entry: Entry) -> str:
