@@ -2,11 +2,11 @@
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import MISSING, fields
+from dataclasses import MISSING, fields, make_dataclass
 from enum import StrEnum
 from operator import attrgetter
 from types import NoneType
-from typing import Any, get_args, get_origin, get_type_hints
+from typing import Any, cast, get_args, get_origin, get_type_hints
 
 from recollect.model import entry as model
 from recollect.model.entry import Entry, Kind, Lifetime, Origin, Scope, SetBy, fields_set_by
@@ -127,9 +127,8 @@ _DECODERS: list[tuple[str, Callable[[Any], Any]]] = [
     *((name, bool) for name in _FLAGS),
 ]
 _ROW_DECODERS = [(COLUMNS.index(name), decode) for name, decode in _DECODERS]
-_SETTERS: list[Callable[[Entry, Any], None]] = [
-    Entry.__dict__[name].__set__ for name in (*model.COLUMNS, "name", "aliases")
-]
+_RowValues = make_dataclass("_RowValues", (*model.COLUMNS, "name", "aliases"), slots=True)
+"""Has the fields of an entry, but is not frozen: it takes a third of the time to make one and turn it into an entry."""
 _ZEROS: dict[Any, Any] = {int: 0, float: 0.0}
 _DEFAULTS = {one.name: one.default for one in fields(Entry) if one.default is not MISSING}
 
@@ -179,10 +178,9 @@ def from_row(row: Sequence[Any], name: str | None, aliases: tuple[str, ...]) -> 
     values = [*row[:-1], name, aliases]
     for place, decode in _ROW_DECODERS:
         values[place] = decode(values[place])
-    entry = object.__new__(Entry)
-    for set_field, value in zip(_SETTERS, values, strict=True):  # half the time of Entry(**values)
-        set_field(entry, value)
-    return entry
+    entry: Any = _RowValues(*values)
+    entry.__class__ = Entry
+    return cast(Entry, entry)
 
 
 def from_columns(values: dict[str, Any]) -> Entry:
