@@ -32,9 +32,9 @@ def run(path: Path, different: int, copies: int) -> None:
     chunks = ["\n".join(made.texts[start : start + TURNS]) for start in range(0, len(made.texts), TURNS)]
     every, read = entries.read_docs, list[int]()
 
-    def counted(tx: Transaction, docs: Sequence[int], *queries: NamedQuery) -> object:
+    def counted(tx: Transaction, docs: Sequence[int], *queries: NamedQuery, named: bool) -> object:
         read.extend(docs)
-        return every(tx, docs, *queries)
+        return every(tx, docs, *queries, named=named)
 
     with recollect.open(path, settings=WORDS_ALONE) as home:
         mem = home.agent("bench")

@@ -72,9 +72,9 @@ def test_a_text_of_which_there_are_many_copies_is_read_once(
     read: list[int] = []
     every = entries.read_docs
 
-    def counted(tx: Transaction, docs: Sequence[int], *queries: NamedQuery) -> object:
+    def counted(tx: Transaction, docs: Sequence[int], *queries: NamedQuery, named: bool) -> object:
         read.extend(docs)
-        return every(tx, docs, *queries)
+        return every(tx, docs, *queries, named=named)
 
     monkeypatch.setattr(entries, "read_docs", counted)
     others = [f"The kettle of room {number} is in cupboard {letter}" for number, letter in enumerate("ABCDEFGHIJK")]

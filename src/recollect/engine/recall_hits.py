@@ -7,7 +7,6 @@ are close but differ form a group: each lists the others, and the newest comes f
 that waits for review, or that the review will find, unless the query names a value that only the older one has.
 """
 
-from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from itertools import compress
 from operator import le
@@ -147,20 +146,12 @@ def _without_copies(ranked: list[int], found: Sequence[Candidates], keys: Sequen
     They are known by the hash of their content, so that a text of which there are many copies is read once.
     """
     contents = [(_owner(found, keys[n][0]), found[keys[n][0]].signs[keys[n][1]].content_hash) for n in ranked]
-    counts = Counter(contents)
-    if len(counts) == len(ranked):
+    if len(set(contents)) == len(ranked):
         return ranked
-    repeated: dict[int, list[int]] = {}
-    for n, content in zip(ranked, contents, strict=True):
-        if counts[content] > 1:
-            repeated.setdefault(keys[n][0], []).append(keys[n][1])
-    nameless: set[tuple[int, int]] = set()
-    for place, docs in repeated.items():
-        with found[place].store.read() as tx:
-            nameless.update((place, doc) for doc in entries.nameless(tx, docs))
     first: dict[Hashable, int] = {}
     for n, content in zip(ranked, contents, strict=True):
-        first.setdefault(content if keys[n] in nameless else n, n)
+        place, doc = keys[n]
+        first.setdefault(n if found[place].signs[doc].names else content, n)
     return list(first.values())
 
 
@@ -322,17 +313,17 @@ def _read(
     for place, one in enumerate(found):
         docs, known = {keys[n][1]: n for n in numbers if keys[n][0] == place}, measure.known[one.store]
         if new := [doc for doc in docs if doc not in known.read]:
-            _read_docs(one.store, new, known)
+            _read_docs(one.store, new, known, named=any(one.signs[doc].names for doc in new))
         stored.update((n, known.stored[doc]) for doc, n in docs.items() if doc in known.stored)
         vectors.update((n, known.vectors[doc]) for doc, n in docs.items() if doc in known.vectors)
 
 
-def _read_docs(store: Store, docs: list[int], known: KnownCandidates) -> None:
+def _read_docs(store: Store, docs: list[int], known: KnownCandidates, *, named: bool) -> None:
     with store.read() as tx:
         own = store.vectors
         queries: list[NamedQuery] = [("reviews.open_of_docs", {"docs": docs}), ("reviews.reviewed_at", {})]
         queries += [own.query_of(docs)] if own is not None else []
-        read, (open_pairs, reviewed, *embedded) = entries.read_docs(tx, docs, *queries)
+        read, (open_pairs, reviewed, *embedded) = entries.read_docs(tx, docs, *queries, named=named)
         known.read.update(docs)
         known.stored |= read
         known.pairs += open_pairs

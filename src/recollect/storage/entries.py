@@ -58,7 +58,6 @@ __all__ = [
     "matching",
     "move",
     "named_between",
-    "nameless",
     "of_rows",
     "read_docs",
     "record",
@@ -170,21 +169,14 @@ def lookup(tx: Transaction, target: str) -> Entry | None:
     return found[0].entry if found else None
 
 
-def read_docs(tx: Transaction, docs: Sequence[int], *queries: NamedQuery) -> tuple[dict[int, Entry], list[list[Row]]]:
-    """Return entries by document number, and the rows of further queries."""
+def read_docs(
+    tx: Transaction, docs: Sequence[int], *queries: NamedQuery, named: bool = True
+) -> tuple[dict[int, Entry], list[list[Row]]]:
+    """Return entries by document number, and the rows of further queries; `named` if one of them has a name."""
     some = {"docs": docs}
-    rows, names, *others = tx.all_of(("entries.by_docs", some), ("names.of_docs", some), *queries)
+    rows, *others = tx.all_of(("entries.by_docs", some), *queries, *([("names.of_docs", some)] if named else []))
+    names = others.pop() if named else []
     return {found.doc: found.entry for found in _named(rows, names)}, others
-
-
-def nameless(tx: Transaction, docs: Sequence[int]) -> set[int]:
-    """Return the documents whose entries have no name."""
-    rows = (
-        row
-        for start in range(0, len(docs), CHUNK)
-        for row in tx.all("names.count_of_docs", docs=docs[start : start + CHUNK])
-    )
-    return {doc for doc, names in rows if not names}
 
 
 def after(tx: Transaction, entry_id: str, limit: int) -> list[Stored]:
@@ -204,6 +196,8 @@ class RankingInputs(NamedTuple):
     created_at: int
     accessed_at: int | None
     access_count: int
+    names: int
+    """How many names it has."""
 
 
 def matching(tx: Transaction, docs: Sequence[int], filters: Filters) -> dict[int, RankingInputs]:

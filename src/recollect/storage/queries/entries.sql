@@ -50,7 +50,9 @@ FROM entries WHERE agent = :agent AND doc IN (:docs*)
 -- Chunks of a conversation that has not ended are for searches in conversations only: a recall in that conversation
 -- would repeat what it has in its window.
 -- name: filter_docs
-SELECT doc, tags, content_hash, kind, scope, category, importance, created_at, accessed_at, access_count FROM entries
+SELECT doc, tags, content_hash, kind, scope, category, importance, created_at, accessed_at, access_count,
+    (SELECT count(*) FROM names WHERE names.agent = :agent AND names.entry_id = entries.id)
+FROM entries
 WHERE agent = :agent AND doc IN (:docs*) AND {entry_filters}
     AND (scope <> 'conversation' OR conversation_id = CAST(:conversation AS TEXT))
     AND (scope <> 'channel' OR channel_id = CAST(:channel AS TEXT))

@@ -25,10 +25,6 @@ SELECT entry_id, name, canonical FROM names WHERE agent = :agent AND name IN (
 )
 ORDER BY entry_id, canonical DESC, name
 
--- name: count_of_docs
-SELECT doc, (SELECT count(*) FROM names WHERE names.agent = :agent AND names.entry_id = entries.id)
-FROM entries WHERE agent = :agent AND doc IN (:docs*)
-
 -- name: of_name
 SELECT entry_id, name, canonical FROM names WHERE agent = :agent AND name IN (
     SELECT name FROM names WHERE agent = :agent AND entry_id = (
