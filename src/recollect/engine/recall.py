@@ -53,7 +53,8 @@ def recall(stores: Sequence[Store], request: Request, looks: QueryLookups | None
     """
     reranker = request.reranker if request.mode == "hybrid" else None
     limit = max(request.limit, RERANKED) if reranker is not None and request.limit > 0 else request.limit
-    found = _recall(stores, replace(request, limit=limit), {None: limit}, looks or QueryLookups())[None]
+    wider = request if limit == request.limit else replace(request, limit=limit)
+    found = _recall(stores, wider, {None: limit}, looks or QueryLookups())[None]
     hits = [one for one in found if one[1].confidence >= request.min_confidence]
     return reranked(reranker, request.query, hits, lambda one: one[1].entry.content, request.limit)
 

@@ -58,17 +58,18 @@ def hits_of(found: Sequence[Candidates], request: Request, measure: QueryTerms) 
             by_words, by_vector, fusion=fusion, average=average, unembedded=unembedded, personal=personal
         )
     scored: list[tuple[float, int, int, int, float, float]] = []
-    rates: dict[Scope, float] = {}
+    scope, rate, width = None, 1.0, 0
     for n, score in fused:
         place, doc = keys[n]
         signs = found[place].signs[doc]
+        if signs.scope is not scope:  # seldom: most entries are of one scope
+            scope = signs.scope
+            rate, width = request.decay.rate(scope), _NARROW_FIRST[scope]
         # Whole hours: entries of the same hour with equal scores tie, and ties go to the narrower scope.
         hours = (request.now - (signs.accessed_at or signs.created_at)) // 3_600_000
-        if (rate := rates.get(signs.scope)) is None:
-            rate = rates[signs.scope] = request.decay.rate(signs.scope)
         alive = ranking.relevance(signs.importance, rate, hours, signs.access_count)
         factor = ranking.decayed(1.0, alive)
-        scored.append((score * factor, -_NARROW_FIRST[signs.scope], doc, n, score, factor))
+        scored.append((score * factor, -width, doc, n, score, factor))
     scored.sort(reverse=True)
     ordered = [n for _, _, _, n, _, _ in scored]
     if measure.words and request.fusion == "weighted":

@@ -9,7 +9,7 @@ import logging
 import os
 import threading
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 from weakref import WeakSet
 
 from recollect.engine.agent_store import Store
@@ -28,8 +28,7 @@ QUERY_LENGTH = 500
 _log = logging.getLogger("recollect.signals")
 
 
-@dataclass(frozen=True, slots=True)
-class _Signal:
+class _Signal(NamedTuple):
     store: Store
     entry_id: str
     query: str | None

@@ -12,6 +12,8 @@ from recollect.names import plain
 
 __all__ = ["Filters"]
 
+_SCOPES, _KINDS, _LIFETIMES, _ORIGINS = tuple(Scope), tuple(Kind), tuple(Lifetime), tuple(Origin)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Filters:
@@ -21,13 +23,13 @@ class Filters:
     `conversation` and `channel` only from them.
     """
 
-    scopes: tuple[Scope, ...] = tuple(Scope)
+    scopes: tuple[Scope, ...] = _SCOPES
     conversation: str | None = None
     channel: str | None = None
     categories: tuple[Category, ...] = ()
     """Empty for entries of every category, and those without one."""
-    kinds: tuple[Kind, ...] = tuple(Kind)
-    lifetimes: tuple[Lifetime, ...] = tuple(Lifetime)
+    kinds: tuple[Kind, ...] = _KINDS
+    lifetimes: tuple[Lifetime, ...] = _LIFETIMES
     tags: tuple[str, ...] = ()
     """An entry must have all of them."""
     source: str | None = None
@@ -35,7 +37,7 @@ class Filters:
     until: int | None = None
     running: bool = True
     """Include archives, chunks and hand-offs of conversations that have not ended."""
-    origins: tuple[Origin, ...] = tuple(Origin)
+    origins: tuple[Origin, ...] = _ORIGINS
     current_at: int | None = None
     """Only entries that hold at this moment: not superseded, retracted or expired."""
     as_of: int | None = None
@@ -48,6 +50,18 @@ class Filters:
     """Lists only: entries with a vector (True), or those that should have one and do not (False)."""
     private: bool = True
     """Include notes that have no name and were not extracted from a conversation."""
+
+    @property
+    def only_current(self) -> bool:
+        """Whether a recall lets everything in its reach pass that holds at `current_at`."""
+        every = (_SCOPES, _KINDS, _LIFETIMES, _ORIGINS)
+        return (
+            self.current_at is not None
+            and (self.scopes, self.kinds, self.lifetimes, self.origins) == every
+            and not (self.categories or self.tags)
+            and (self.source, self.since, self.until, self.as_of) == (None, None, None, None)
+            and self.transcripts
+        )
 
     @classmethod
     def checked(
@@ -72,23 +86,28 @@ class Filters:
     ) -> Self:
         """Return the filters with every value validated; None does not filter. Raises Invalid."""
         return cls(
-            scopes=tuple(Scope) if scopes is None else members(Scope, scopes, "scope"),
+            scopes=_SCOPES if scopes is None else members(Scope, scopes, "scope"),
             categories=_categories(category),
-            kinds=(() if kinds is None else members(Kind, kinds, "kind")) or tuple(Kind),
-            lifetimes=(() if lifetimes is None else members(Lifetime, lifetimes, "lifetime")) or tuple(Lifetime),
+            kinds=(() if kinds is None else members(Kind, kinds, "kind")) or _KINDS,
+            lifetimes=(() if lifetimes is None else members(Lifetime, lifetimes, "lifetime")) or _LIFETIMES,
             tags=TAGS.check(tags or (), "tags"),
             since=None if since is None else milliseconds(since),
             until=None if until is None else milliseconds(until),
             source=_line(source, "source"),
             conversation=_line(conversation, "conversation"),
             channel=_line(channel, "channel"),
-            origins=tuple(one for one in Origin if one.at_least(member(Origin, min_origin, "origin"))),
+            origins=_ORIGINS if min_origin is Origin.EXTERNAL else _from(member(Origin, min_origin, "origin")),
             as_of=None if as_of is None else milliseconds(as_of),
             current_at=current_at if as_of is None else None,
             transcripts=_choice(transcripts, "transcripts"),
             recalled=None if recalled is None else _choice(recalled, "recalled"),
             embedded=None if embedded is None else _choice(embedded, "embedded"),
         )
+
+
+def _from(least: Origin) -> tuple[Origin, ...]:
+    """Return the origins that are trusted as much as this one, or more."""
+    return tuple(one for one in _ORIGINS if one.at_least(least))
 
 
 def _choice(value: object, what: str) -> bool:
