@@ -202,11 +202,14 @@ class RankingInputs(NamedTuple):
 
 def matching(tx: Transaction, docs: Sequence[int], filters: Filters) -> dict[int, RankingInputs]:
     """Return the documents whose entries pass the filters, with their ranking inputs."""
-    wanted, values = set(filters.tags), filter_values(filters)
+    wanted = set(filters.tags)
+    query, values = "entries.current_docs", {"current_at": filters.current_at}
+    if not filters.only_current:
+        query, values = "entries.filter_docs", filter_values(filters)
     passed: dict[int, RankingInputs] = {}
     for start in range(0, len(docs), CHUNK):
         rows = tx.all(
-            "entries.filter_docs",
+            query,
             docs=docs[start : start + CHUNK],
             **values,
             conversation=filters.conversation,
@@ -223,9 +226,8 @@ def matching(tx: Transaction, docs: Sequence[int], filters: Filters) -> dict[int
 def _ranking_inputs(rows: Sequence[Row]) -> dict[int, RankingInputs]:
     if not rows:
         return {}
-    docs, _, hashes, kinds, scopes, categories, *signs = zip(
-        *rows, strict=True
-    )  # by column: a recall reads tens of rows
+    # By column, because a recall reads tens of rows.
+    docs, _, hashes, kinds, scopes, categories, *signs = zip(*rows, strict=True)
     if not _NUMBERS.issuperset(map(type, chain.from_iterable(signs))):
         doc = next(row[0] for row in rows if not _NUMBERS.issuperset(map(type, row[6:])))
         raise Corrupt(f"document {doc} of the entries table is damaged; restore a backup")

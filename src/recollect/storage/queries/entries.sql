@@ -49,12 +49,8 @@ FROM entries WHERE agent = :agent AND doc IN (:docs*)
 
 -- Chunks of a conversation that has not ended are for searches in conversations only: a recall in that conversation
 -- would repeat what it has in its window.
--- name: filter_docs
-SELECT doc, tags, content_hash, kind, scope, category, importance, created_at, accessed_at, access_count,
-    (SELECT count(*) FROM names WHERE names.agent = :agent AND names.entry_id = entries.id)
-FROM entries
-WHERE agent = :agent AND doc IN (:docs*) AND {entry_filters}
-    AND (scope <> 'conversation' OR conversation_id = CAST(:conversation AS TEXT))
+-- part: in_reach
+(scope <> 'conversation' OR conversation_id = CAST(:conversation AS TEXT))
     AND (scope <> 'channel' OR channel_id = CAST(:channel AS TEXT))
     AND (
         conversation_id IS NULL OR (kind = 'note' AND COALESCE(category, '') <> 'handoffs')
@@ -68,6 +64,18 @@ WHERE agent = :agent AND doc IN (:docs*) AND {entry_filters}
         CAST(:private AS INTEGER) = 1 OR kind <> 'note' OR (source = 'conversation' AND conversation_id IS NOT NULL)
         OR EXISTS (SELECT 1 FROM names WHERE names.agent = :agent AND names.entry_id = entries.id)
     )
+
+-- part: ranked
+SELECT doc, tags, content_hash, kind, scope, category, importance, created_at, accessed_at, access_count,
+    (SELECT count(*) FROM names WHERE names.agent = :agent AND names.entry_id = entries.id)
+FROM entries WHERE agent = :agent AND doc IN (:docs*)
+
+-- name: filter_docs
+{ranked} AND {entry_filters} AND {in_reach}
+
+-- The same for filters that let all entries pass that hold at a moment: nearly every recall.
+-- name: current_docs
+{ranked} AND closed_at IS NULL AND (valid_until IS NULL OR valid_until > :current_at) AND {in_reach}
 
 -- name: of_categories
 SELECT doc FROM entries WHERE agent = :agent AND category IN (:categories*) LIMIT :limit
