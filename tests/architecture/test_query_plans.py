@@ -45,6 +45,7 @@ WHOLE = {
     "note_graph.names",
     "operations.containing",
     "operations.count",
+    "operations.dump",
     "signals.questions",
     "signals.unask",
     "stats.entries",

@@ -604,7 +604,8 @@ DAMAGE: dict[str, tuple[str, str, str, bool]] = {
         False,
     ),
     "a row of the log that was changed": (
-        "UPDATE operations SET after = replace(after, 'note 3', 'forged') WHERE agent = 'ana' AND operation = 'add'",
+        "UPDATE operations SET after = replace(after, 'rewritten', 'forged') "
+        "WHERE agent = 'ana' AND operation = 'write'",
         "entries",
         "the content of entry .* but the log says otherwise",
         False,

@@ -271,7 +271,7 @@ def test_a_list_in_pages_gives_every_entry_once_and_in_order(
     assert found == mem.list(sort=sort, descending=way, limit=1_000)
     down = sort is not Sort.NAME if way is None else way
     keys: dict[Sort, Callable[[recollect.Entry], Any]] = {
-        Sort.CREATED: lambda entry: (entry.created_at, entry.id),
+        Sort.CREATED: lambda entry: (entry.created_at, entry.seq, entry.id),
         Sort.UPDATED: lambda entry: (entry.updated_at, entry.id),
         Sort.IMPORTANCE: lambda entry: (entry.importance, entry.id),
         Sort.NAME: lambda entry: entry.name,
@@ -366,6 +366,10 @@ def test_filters_work_in_every_order(mem: Memory, clock: FixedClock, sort: Sort)
         {"after": "WyJjcmVhdGVkIiwgMS41LCAiYiJd"},
         {"after": "WyJjcmVhdGVkIiwgMWU5OTksICJiIl0"},
         {"after": "WyJjcmVhdGVkIiwgMSwgIlx1ZDgwMCJd"},
+        {"after": "WyJjcmVhdGVkIiwgMSwgImIiXQ"},
+        {"after": "WyJjcmVhdGVkIiwgMSwgImIiLCB0cnVlXQ"},
+        {"after": "WyJjcmVhdGVkIiwgMSwgImIiLCAtMV0"},
+        {"after": "WyJ1cGRhdGVkIiwgMSwgImIiLCAxXQ", "sort": "updated"},
         {"before": 1, "after": Cursor(1, "").text(Sort.CREATED)},
         {"before": 1, "sort": "updated"},
         {"before": 1, "descending": False},

@@ -1,8 +1,10 @@
 """Damage is found; what can be proven or computed again is repaired, the rest stays, and nothing locks the memory."""
 
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from crash.evidence import raw, rows
@@ -221,9 +223,9 @@ def test_what_the_row_alone_knows_survives_the_mending(home: Home, filled: Memor
 @BOTH
 def test_a_log_that_proves_nothing_changes_no_entry(home: Home, filled: Memory, location: str) -> None:
     # The row fits its own fingerprint: it may be the log that was altered.
-    damage(location, "UPDATE operations SET after = replace(after, 'note 3', 'forged') WHERE agent = 'ana'")
+    damage(location, "UPDATE operations SET after = replace(after, 'glacier', 'forged') WHERE agent = 'ana'")
     is_only_told(home, "entries", "the content of entry .* but the log says otherwise")
-    damage(location, "UPDATE operations SET after = replace(after, 'forged', 'note 3') WHERE agent = 'ana'")
+    damage(location, "UPDATE operations SET after = replace(after, 'forged', 'glacier') WHERE agent = 'ana'")
     assert home.check().findings == ()
     # A log with a gap may not know the newest.
     damage(
@@ -233,6 +235,66 @@ def test_a_log_that_proves_nothing_changes_no_entry(home: Home, filled: Memory, 
     )
     is_only_told(home, "entries", "the context of entry .* is 'newer'")
     assert filled.get("also").context == "newer"
+
+
+@BOTH
+def test_a_content_that_only_the_row_has_is_kept_and_its_other_fields_are_rewritten(
+    home: Home, filled: Memory, location: str
+) -> None:
+    right = filled.recall("note 3")[0].entry
+    row = f"WHERE agent = 'ana' AND id = '{right.id}'"
+    for what, message in (
+        ("category = 'garbage'", "the row of entry .* is damaged"),
+        ("tags = '[]', importance = 1", "the importance of entry .* is 1.0, but the log says otherwise"),
+    ):
+        damage(location, f"UPDATE entries SET {what} {row}")
+        is_mended(home, "entries", message)
+        assert filled.get(right.id) == right
+    for what in ("content = 'note 3 about the failover routeX'", "content_hash = 'garbage'"):
+        damage(location, f"UPDATE entries SET {what} {row}")
+        is_only_told(home, "entries", "its fingerprint differs")
+        with pytest.raises(Corrupt, match="fingerprint"):
+            filled.get(right.id)
+        damage(
+            location,
+            f"UPDATE entries SET content = '{right.content}', content_hash = '{right.content_hash[:16]}' {row}",
+        )
+        assert home.check().findings == ()
+    assert [revision.after["content"] for revision in filled.history(right.id)] == [right.content]
+    damage(location, f"DELETE FROM entries {row}")
+    is_only_told(home, "entries", f"entry {right.id} is in the log, but does not exist")
+    assert len(filled.list()) == 9  # nothing else is locked by it
+    assert filled.changes()
+
+
+@BOTH
+def test_a_content_that_a_write_or_a_removal_replaces_is_in_the_log(home: Home, location: str) -> None:
+    mem = home.agent("ana")
+    said = 'a "quoted" \\ line\nand 🦊 \u2028'
+    ids = [entry.id for entry in mem.remember_many([Add(said, tags=["t"]), Add(said, name="second")])]
+    ids.append(mem.remember(said, importance=1.0).id)
+
+    def logged() -> list[tuple[str, bool]]:
+        return [(row[4], said in json.loads(row[7])) for row in rows(location, "operations", "ana") if row[7]]
+
+    def histories() -> list[list[dict[str, Any]]]:
+        return [[revision.after for revision in mem.history(one)] for one in ids]
+
+    before = histories()
+    assert {one[0]["content"] for one in before} == {said}
+    assert logged() == [("new", False)] * 3
+    mem.apply(Write(ids[0], tags=["other"]))  # the content stays
+    assert logged()[:3] == [("new", False)] * 3
+    mem.apply(Write(ids[0], content="another text"))
+    mem.forget("second")
+    assert logged()[:3] == [("add", True), ("add", True), ("new", False)]
+    mem.restore("second")
+    mem.apply(Write(ids[0], content=said))
+    after = histories()
+    assert [revisions[0] for revisions in after] == [revisions[0] for revisions in before]
+    assert mem.get("second").content == said
+    assert [revision.entry_id for revision in mem.changes() if revision.operation == "add"] == [*ids, ids[1]]
+    assert home.check().findings == ()
 
 
 @BOTH

@@ -75,6 +75,11 @@ def samples(tmp_path: Path) -> Iterator[Callable[[str, list[tuple[str, str]]], l
         home.agent("ben").conversations.start().user("an old message")
     source = apsw.Connection(str(path))
     source.execute("UPDATE counters SET analysis = 0")  # the index is of another day, too
+    # The addition has the content, the hash is whole, and the concept tags are written out.
+    source.execute("UPDATE operations SET operation = 'add', after = '[\"an old note\",1,' || after || ']'")
+    source.execute(
+        "UPDATE entries SET added = NULL, content_hash = ?, concept_tags = '[]'", (content_hash("an old note"),)
+    )
 
     def row(table: str, columns: list[tuple[str, str]]) -> list[Any] | None:
         if table in ("embeddings", "codes"):
@@ -190,8 +195,11 @@ def test_an_older_file_becomes_the_same_as_a_new_one_and_keeps_its_rows(
 
 
 def assert_kept(before: dict[str, list[Any]], after: dict[str, list[Any]]) -> None:
-    """Every row is there with its values; a migration may have added columns at the end."""
+    """Every row is there with its values; a migration may have added columns at the end, and shortened the hashes."""
+    whole = content_hash("an old note")
     for table, rows in before.items():
+        if table == "entries":
+            rows = [[value[:16] if value == whole else value for value in row] for row in rows]
         assert len(after[table]) == len(rows)
         assert [tuple(row)[: len(old)] for row, old in zip(after[table], rows, strict=True)] == [
             tuple(row) for row in rows

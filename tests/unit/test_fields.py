@@ -32,9 +32,15 @@ def test_a_write_to_a_field_changes_the_version(name: str) -> None:
 
 def test_an_entry_survives_its_row_and_its_snapshot() -> None:
     entry = replace(ENTRY, tags=("ops", "day"), category=recollect.Category.TASKS, vault_id=7)
-    assert columns.from_columns(columns.to_columns(entry, 5)) == entry
+    hashed = replace(entry, content_hash=entries.content_hash(entry.content), concept_tags=("deploy",))
+    row = columns.to_row(hashed, 5)
+    assert columns.to_columns(hashed, 5) == dict(zip(columns.COLUMNS, row, strict=True))
+    assert columns.from_row(row, hashed.content_hash, None, ()) == hashed
+    exported = columns.to_export(columns.COLUMNS, row, entries.content_hash)
+    assert columns.from_columns(dict(zip(columns.COLUMNS, exported, strict=True))) == hashed
+    assert {hashed.content_hash, '["deploy"]'} < set(exported)
+    assert columns.from_export(columns.COLUMNS, exported) == tuple(row)
     assert set(columns.to_columns(entry, 5)) == {*COLUMNS, "doc"}
-    hashed = replace(entry, content_hash=entries.content_hash(entry.content))
     assert entries.from_snapshot("1", entries.snapshot(hashed)) == hashed
 
 

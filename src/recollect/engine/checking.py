@@ -292,16 +292,15 @@ def _mend_entry(work: Work, entry_id: str, rows: Sequence[Row], found: _Findings
     """Rewrite an entry from its log, if the log is proven right."""
     stored = work.tx.one("entries.by_ids", ids=[entry_id])
     state = log_replay.replay(entry_id, rows, [])
-    entry = None if state is None else log_replay.proven(entry_id, stored, state)
+    once = entries.content_is_once(work.tx, entry_id)
+    entry = None if state is None else log_replay.proven(entry_id, stored, state, once=once)
     if entry is None:
         return
     if stored is None:
         work.counters.documents = max(work.counters.documents, found.highest.documents)
-        doc = work.index.put(work.tx, work.counters, document(entry))
+        entries.insert(work.tx, entry, work.index.put(work.tx, work.counters, document(entry)))
     else:
-        doc = stored[COLUMNS.index("doc")]
-        work.tx.run("entries.delete", id=entry_id)
-    entries.insert(work.tx, entry, doc)
+        entries.rewrite(work.tx, entry, stored[COLUMNS.index("doc")])
 
 
 def _rebuild(work: Work, found: _Findings) -> None:

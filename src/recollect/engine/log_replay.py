@@ -11,7 +11,7 @@ from typing import Any
 from recollect.errors import Corrupt
 from recollect.model.entry import Entry, Kind, Lifetime, Scope, SetBy, fields_set_by
 from recollect.storage import additions, entries
-from recollect.storage.columns import COLUMNS
+from recollect.storage.columns import COLUMNS, fits
 from recollect.storage.database import Row, Transaction
 
 __all__ = ["OPERATIONS", "differences", "fields", "proven", "removable", "replay"]
@@ -59,17 +59,19 @@ def differences(entry: Entry, state: FieldValues) -> dict[str, Any]:
     return {name: actual.get(name) for name in _LOGGED if state.get(name) != actual.get(name)}
 
 
-def proven(entry_id: str, row: Row | None, state: FieldValues) -> Entry | None:
+def proven(entry_id: str, row: Row | None, state: FieldValues, *, once: bool = False) -> Entry | None:
     """Return the entry from the log, with the fields that only the row has; None without proof that the log is right.
 
-    Without a row, nothing contradicts a complete log.
+    Without a row, nothing contradicts a complete log. With `once` the content is that of the row, which must fit its
+    hash.
     """
     known = {name: value for name, value in state.items() if value is not None}
     try:
         if row is not None:
             stored = dict(zip(COLUMNS, row, strict=True))
             content = known["content"]
-            if content != stored["content"] and entries.content_hash(content) != stored["content_hash"]:
+            is_whole = fits(entries.content_hash(content), stored["content_hash"])
+            if not is_whole and (once or content != stored["content"]):
                 return None
             known |= {name: stored[name] for name in _UNLOGGED}
             if stored["lifetime"] in list(Lifetime):
@@ -92,7 +94,8 @@ def removable(tx: Transaction, entry_id: str) -> tuple[entries.Stored, bool] | N
     except Corrupt:
         pass
     state = replay(entry_id, entries.revision_rows(tx, [entry_id])[entry_id], [])
-    entry = None if state is None else proven(entry_id, row, state) or proven(entry_id, None, state)
+    once = entries.content_is_once(tx, entry_id)
+    entry = None if state is None else proven(entry_id, row, state, once=once) or proven(entry_id, None, state)
     stored = dict(zip(COLUMNS, row, strict=True))
     if entry is None:
         rest = {name: stored[name] for name in ("seq", "content", "source", "created_at", "updated_at")}

@@ -129,9 +129,9 @@ def put_back(work: Work, entry: Entry, actor: str, now: int) -> None:
 
 def _add(work: Work, add: Add, actor: str, now: int) -> Entry:
     entry, chunks = _new_entry(work, add, now)
-    store(work, entry, now, chunks)
-    changed(work, entry.category)
     work.counters.operations += 1
+    store(work, entry, now, chunks, added=work.counters.operations)
+    changed(work, entry.category)
     entries.record_addition(work.tx, entry, work.counters.operations, at=now, actor=actor)
     return entry
 
@@ -146,9 +146,9 @@ def add_all(work: Work, drafts: Iterable[Add], *, actor: str, now: int) -> list[
         documents.append(document(entry, chunks))
         _bind_name(work, entry)
         changed(work, entry.category)
-    first = work.index.put_all(work.tx, work.counters, documents)
-    entries.insert_all(work.tx, made, first, used_at=now)
-    entries.record_additions(work.tx, made, work.counters.operations + 1, at=now, actor=actor)
+    first_doc, first_seq = work.index.put_all(work.tx, work.counters, documents), work.counters.operations + 1
+    entries.insert_all(work.tx, made, first_doc, first_seq, used_at=now)
+    entries.record_additions(work.tx, made, first_seq, at=now, actor=actor)
     work.counters.operations += len(made)
     return made
 
@@ -258,6 +258,7 @@ def _write(work: Work, write: Write, actor: str, now: int) -> Entry:
     if "content" in changes:
         for query in ("vectors.forget", "item_vectors.forget"):
             work.tx.run(query, entry_id=entry.id)
+        entries.complete_addition(work.tx, entry.id)
     entries.update(work.tx, written, doc)
     changed(work, entry.category, written.category)
     log(
@@ -319,6 +320,7 @@ def _remove(work: Work, remove: Remove, actor: str, now: int) -> Entry:
     # For a corrupt entry, only the index has the terms.
     terms = document(entry) if readable else work.index.terms_of(work.tx, work.counters, old.doc)
     work.index.remove(work.tx, work.counters, old.doc, entry.id, terms)
+    entries.complete_addition(work.tx, entry.id)
     for query in ("entries.delete", "entries.forget_signals", "entries.forget_promotions"):
         work.tx.run(query, id=entry.id)
     for query in ("names.unbind", "vectors.forget", "item_vectors.forget"):
@@ -328,9 +330,12 @@ def _remove(work: Work, remove: Remove, actor: str, now: int) -> Entry:
     return entry
 
 
-def store(work: Work, entry: Entry, now: int, content: Sequence[text.Chunk] | None = None) -> None:
-    """Store a new entry with its document in the index and its name."""
-    entries.insert(work.tx, entry, work.index.put(work.tx, work.counters, document(entry, content)), used_at=now)
+def store(
+    work: Work, entry: Entry, now: int, content: Sequence[text.Chunk] | None = None, *, added: int | None = None
+) -> None:
+    """Store a new entry with its document in the index and its name; see `entries.insert`."""
+    doc = work.index.put(work.tx, work.counters, document(entry, content))
+    entries.insert(work.tx, entry, doc, used_at=now, added=added)
     _bind_name(work, entry)
 
 

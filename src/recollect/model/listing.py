@@ -35,6 +35,8 @@ class Cursor:
 
     key: int | float | str | None
     id: str
+    seq: int = 0
+    """The entry's sequence number, by which entries of the same creation time are sorted; 0 in other sort orders."""
 
     @classmethod
     def of(cls, entry: Entry, sort: Sort) -> "Cursor":
@@ -51,26 +53,31 @@ class Cursor:
                 key = entry.access_count
             case Sort.NAME:
                 key = entry.name
-        return cls(key, entry.id)
+        return cls(key, entry.id, entry.seq if sort is Sort.CREATED else 0)
 
     def text(self, sort: Sort) -> str:
         """Encode the cursor as URL-safe base64."""
-        return base64.urlsafe_b64encode(json.dumps([sort, self.key, self.id]).encode()).decode().rstrip("=")
+        place = [sort, self.key, self.id, *([self.seq] if sort is Sort.CREATED else [])]
+        return base64.urlsafe_b64encode(json.dumps(place).encode()).decode().rstrip("=")
 
     @classmethod
     def read(cls, text: str, sort: Sort) -> "Cursor":
         """Decode a cursor; raise Invalid if it is malformed or of another sort order."""
         try:
             raw = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
-            written, key, entry_id = json.loads(raw)
+            written, key, entry_id, *rest = json.loads(raw)
             if written != sort or not isinstance(entry_id, str) or not _fits(key, sort):
+                raise ValueError
+            # An id without a sequence number is of an older version; without an id the cursor is a time.
+            (seq,) = rest if sort is Sort.CREATED and (rest or entry_id) else (0, *rest)
+            if not isinstance(seq, int) or isinstance(seq, bool) or not 0 <= seq <= LAST:
                 raise ValueError
             plain("cursor", entry_id + (key if isinstance(key, str) else ""))
         except (ValueError, TypeError, RecursionError, Invalid):
             raise Invalid(
                 f"{text[:80]!r} is not a valid cursor of a list by {sort}; pass the last `after` of the previous page"
             ) from None
-        return cls(key, entry_id)
+        return cls(key, entry_id, seq)
 
 
 def _fits(key: object, sort: Sort) -> bool:

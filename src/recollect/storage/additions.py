@@ -2,7 +2,8 @@
 
 Most fields of a new entry have their default, its times are those of the operation, and its concept tags follow from
 the content. So the row is a JSON list: the content, the sequence number of the entry, and an object of the other fields
-if there are any. Older versions wrote an object of all non-empty fields, which is read as well.
+if there are any. Older versions wrote an object of all non-empty fields, which is read as well. The row of a new entry
+has only the other fields, as long as the entry has the content: queries/operations.sql makes the list of both.
 """
 
 import json
@@ -14,7 +15,7 @@ from typing import Any
 from recollect import text
 from recollect.concepts import concept_tags
 from recollect.model.entry import Entry, Kind
-from recollect.storage.columns import text_to_json, to_json
+from recollect.storage.columns import to_json
 
 __all__ = ["of_log", "of_new", "renumbered", "to_log"]
 
@@ -31,18 +32,23 @@ _PLAIN = tuple(_DEFAULTS.get(name, _EMPTY[name]) for name in _OTHERS)
 
 
 def of_new(entry: Entry, at: int) -> str:
-    """Encode an entry added at the time `at`, whose concept tags are those of its content."""
-    if entry.created_at == entry.updated_at == at and _others(entry) == _PLAIN:  # fast path, same result as below
-        return f"[{text_to_json(entry.content)},{entry.seq}]"
-    values = {name: value for name in _FIELDS if (value := getattr(entry, name)) or value == ""}
-    return to_log(values, at, entry.concept_tags)
+    """Encode what the row of a new entry does not say about its addition at the time `at`; usually nothing.
 
-
-def to_log(values: Mapping[str, Any], at: int, tags: Sequence[str] | None = None) -> str:
-    """Encode the fields of a new entry, without empty ones, for an operation at the time `at`.
-
-    `tags` are the concept tags of the content, if they are already computed.
+    Its concept tags are those of its content.
     """
+    if entry.created_at == entry.updated_at == at and _others(entry) == _PLAIN:  # fast path, same result as below
+        return ""
+    values = {name: value for name in _FIELDS if (value := getattr(entry, name)) or value == ""}
+    others = _encoded(values, at, entry.concept_tags)[2:]
+    return to_json(others[0]) if others else ""
+
+
+def to_log(values: Mapping[str, Any], at: int) -> str:
+    """Encode the fields of a new entry, without empty ones, for an operation at the time `at`."""
+    return to_json(_encoded(values, at, _tags(values["content"])))
+
+
+def _encoded(values: Mapping[str, Any], at: int, tags: Sequence[str]) -> list[Any]:
     content = values["content"]
     implied = {
         **_DEFAULTS,
@@ -50,11 +56,11 @@ def to_log(values: Mapping[str, Any], at: int, tags: Sequence[str] | None = None
         "seq": values["seq"],
         "created_at": at,
         "updated_at": at,
-        "concept_tags": _tags(content) if tags is None else tags,
+        "concept_tags": tags,
     }
     others = {name: value for name, value in values.items() if implied.get(name) != value}
     others |= {name: None for name, value in implied.items() if value and name not in values}
-    return to_json([content, values["seq"], others] if others else [content, values["seq"]])
+    return [content, values["seq"], others] if others else [content, values["seq"]]
 
 
 def of_log(written: str | None, at: int) -> dict[str, Any]:

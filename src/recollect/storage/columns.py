@@ -1,7 +1,12 @@
-"""The table `entries`, derived from the fields of `Entry`: its columns, their lists in SQL, rows to values and back."""
+"""The table `entries`, derived from the fields of `Entry`: its columns, their lists in SQL, rows to values and back.
+
+Two columns are shorter in the table than in the entry: the concept tags, which are places in the content, and the hash
+of the content, of which the first characters are stored: enough to detect damage.
+"""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import MISSING, fields, make_dataclass
 from enum import StrEnum
 from operator import attrgetter
@@ -12,6 +17,7 @@ from recollect.model import entry as model
 from recollect.model.entry import Entry, Kind, Lifetime, Origin, Scope, SetBy, fields_set_by
 from recollect.model.filters import Filters
 from recollect.model.operation import WRITABLE
+from recollect.storage import tag_places
 
 __all__ = [
     "BOOKKEEPING",
@@ -20,12 +26,14 @@ __all__ = [
     "WRITTEN",
     "category_of",
     "filter_values",
+    "fits",
     "from_columns",
+    "from_export",
     "from_json",
     "from_row",
     "scope_of",
-    "text_to_json",
     "to_columns",
+    "to_export",
     "to_json",
     "to_row",
 ]
@@ -35,7 +43,7 @@ COLUMNS = (*model.COLUMNS, "doc")
 BOOKKEEPING = fields_set_by(SetBy.UPKEEP)
 """Fields that change outside the five operations."""
 
-WRITTEN = (*WRITABLE, "validity_inferred", "updated_at", "content_hash", "doc")
+WRITTEN = (*WRITABLE, "validity_inferred", "updated_at", "concept_tags", "content_hash", "doc")
 """Columns that a write sets."""
 
 
@@ -100,8 +108,6 @@ def _words(text: str) -> tuple[str, ...]:
     return tuple(json.loads(text))
 
 
-text_to_json = json.encoder.encode_basestring
-"""Return a text as JSON."""
 _encoder = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_circular=False)
 
 
@@ -111,6 +117,8 @@ def to_json(value: Any) -> str:
 
 
 _ENUMS = {name: (kind, NoneType in get_args(hint)) for name, hint in _hints.items() if (kind := _enum(hint))}
+_HASH_LENGTH = 16
+_CONTENT, _TAGS, _HASH = (COLUMNS.index(name) for name in ("content", "concept_tags", "content_hash"))
 _LISTS = [name for name, hint in _hints.items() if get_origin(hint) is tuple]
 _MEMBERS: dict[str, Callable[[Any], Any]] = {
     name: _Members(kind, optional=optional).__getitem__ for name, (kind, optional) in _ENUMS.items()
@@ -118,7 +126,7 @@ _MEMBERS: dict[str, Callable[[Any], Any]] = {
 scope_of, category_of = _MEMBERS["scope"], _MEMBERS["category"]
 """Return the member for a stored value; raise ValueError for another one."""
 _TEXTS = {None: None} | {one: str(one) for kind, _ in _ENUMS.values() for one in kind}
-_JSON = [name for name in _LISTS if name in COLUMNS]
+_JSON = [name for name in _LISTS if name in COLUMNS and name != "concept_tags"]
 _FLAGS = [name for name, hint in _hints.items() if hint is bool]
 _ENUM_PLACES, _JSON_PLACES, _FLAG_PLACES = (tuple(map(COLUMNS.index, names)) for names in (_ENUMS, _JSON, _FLAGS))
 _DECODERS: list[tuple[str, Callable[[Any], Any]]] = [
@@ -165,6 +173,8 @@ def to_row(entry: Entry, doc: int) -> list[Any]:
         row[place] = to_json(row[place]) if row[place] else "[]"
     for place in _FLAG_PLACES:
         row[place] = int(row[place])
+    row[_TAGS] = tag_places.pack(row[_TAGS], row[_CONTENT])
+    row[_HASH] = row[_HASH][:_HASH_LENGTH]
     return row
 
 
@@ -173,9 +183,16 @@ def to_columns(entry: Entry, doc: int) -> dict[str, Any]:
     return dict(zip(COLUMNS, to_row(entry, doc), strict=True))
 
 
-def from_row(row: Sequence[Any], name: str | None, aliases: tuple[str, ...]) -> Entry:
-    """Build an entry from a row of COLUMNS and its names. Raises ValueError and TypeError."""
+def fits(content_hash: str, stored: str) -> bool:
+    """Return whether a content with this hash is the one that was stored."""
+    return content_hash[:_HASH_LENGTH] == stored
+
+
+def from_row(row: Sequence[Any], content_hash: str, name: str | None, aliases: tuple[str, ...]) -> Entry:
+    """Build an entry from a row of COLUMNS, the hash of its content, and its names. Raises ValueError and TypeError."""
     values = [*row[:-1], name, aliases]
+    values[_TAGS] = tag_places.unpack(values[_TAGS], values[_CONTENT])
+    values[_HASH] = content_hash
     for place, decode in _ROW_DECODERS:
         values[place] = decode(values[place])
     entry: Any = _RowValues(*values)
@@ -184,16 +201,36 @@ def from_row(row: Sequence[Any], name: str | None, aliases: tuple[str, ...]) -> 
 
 
 def from_columns(values: dict[str, Any]) -> Entry:
-    """Build an entry from its row and the fields that have no column; the dict is changed. Raises ValueError and
-    TypeError.
+    """Build an entry from its exported row and the fields that have no column; the dict is changed. Raises ValueError
+    and TypeError.
 
     A column that the row lacks has its default value.
     """
     values.pop("doc", None)
-    for name, decode in _DECODERS:
+    for name, decode in (*_DECODERS, ("concept_tags", _words)):
         if name in values:
             values[name] = decode(values[name])
     return Entry(**values)
+
+
+def to_export(columns: Sequence[str], row: Sequence[Any], content_hash: Callable[[str], str]) -> tuple[Any, ...]:
+    """Return a row of some columns with its tags and its hash as an export has them."""
+    values = dict(zip(columns, row, strict=True))
+    with suppress(ValueError):  # damaged; stays as it is
+        values["concept_tags"] = to_json(tag_places.unpack(values["concept_tags"], values["content"]))
+    whole = content_hash(values["content"])
+    if fits(whole, values["content_hash"]):
+        values["content_hash"] = whole
+    return tuple(values.values())
+
+
+def from_export(columns: Sequence[str], row: Sequence[Any]) -> tuple[Any, ...]:
+    """Return a row of some columns, as `to_export` returned it, as the table has it."""
+    values = dict(zip(columns, row, strict=True))
+    with suppress(ValueError):
+        values["concept_tags"] = tag_places.pack(_words(values["concept_tags"]), values["content"])
+    values["content_hash"] = values["content_hash"][:_HASH_LENGTH]
+    return tuple(values.values())
 
 
 def from_json(entry_id: str, values: Mapping[str, Any], **more: Any) -> Entry:

@@ -161,10 +161,11 @@ class Administration(ABC):
         return None
 
     @abstractmethod
-    def dump(self, agent: str) -> AbstractContextManager[DumpedTables]:
+    def dump(self, agent: str, *, complete: bool = False) -> AbstractContextManager[DumpedTables]:
         """Yield the tables of the agent as (table, columns, rows), all from one snapshot, rows in key order.
 
-        A table without rows may be left out.
+        A table without rows may be left out. With `complete`, each addition in the log has the content, also one whose
+        content only the entry has.
         """
 
     @abstractmethod

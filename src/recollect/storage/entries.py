@@ -19,6 +19,7 @@ from recollect.storage.columns import (
     WRITTEN,
     category_of,
     filter_values,
+    fits,
     from_json,
     from_row,
     scope_of,
@@ -40,7 +41,9 @@ __all__ = [
     "bindings",
     "changed_between",
     "close",
+    "complete_addition",
     "content_hash",
+    "content_is_once",
     "count_added",
     "find",
     "forget_reasons",
@@ -49,6 +52,7 @@ __all__ = [
     "insert",
     "insert_all",
     "is_known",
+    "is_logged",
     "last_before",
     "last_removal",
     "log",
@@ -68,6 +72,7 @@ __all__ = [
     "rename",
     "revision_rows",
     "revisions",
+    "rewrite",
     "set_made_from",
     "snapshot",
     "stored",
@@ -118,6 +123,11 @@ def find(tx: Transaction, target: str) -> str | None:
 def is_known(tx: Transaction, entry_id: str) -> bool:
     """Return whether this is the id of an entry that exists or was removed."""
     return bool(tx.one("entries.by_ids", ids=[entry_id]) or tx.one("operations.last_removal", entry_id=entry_id))
+
+
+def is_logged(tx: Transaction, entry_id: str) -> bool:
+    """Return whether the log has an operation on an entry with this id."""
+    return bool(tx.one("transfer.logged", entry_id=entry_id) or tx.one("entries.by_ids", ids=[entry_id]))
 
 
 def binding(tx: Transaction, name: str) -> tuple[str, bool] | None:
@@ -241,15 +251,35 @@ def _ranking_inputs(rows: Sequence[Row]) -> dict[int, RankingInputs]:
     return dict(zip(docs, map(RankingInputs, hashes, ranges, purposes, transcripts, *signs), strict=True))
 
 
-def insert(tx: Transaction, entry: Entry, doc: int, used_at: int | None = None) -> None:
-    """Store a new entry's row; the caller writes names, log and index. Without `used_at` its age is unknown."""
-    tx.send("entries.insert", **to_columns(entry, doc), used_at=used_at)
+def insert(tx: Transaction, entry: Entry, doc: int, *, used_at: int | None = None, added: int | None = None) -> None:
+    """Store a new entry's row; the caller writes names, log and index. Without `used_at` its age is unknown; 0 means
+    that it was used when it was created.
+
+    `added` is the sequence number of its addition, if that is logged without the content.
+    """
+    used_at = 0 if used_at == entry.created_at else used_at
+    tx.send("entries.insert", **to_columns(entry, doc), used_at=used_at, added=added)
 
 
-def insert_all(tx: Transaction, added: Iterable[Entry], first: int, used_at: int) -> None:
-    """Store the rows of new entries, whose document numbers follow each other from `first`."""
-    rows = ((tx.agent, *to_row(entry, doc), used_at) for doc, entry in enumerate(added, first))
-    tx.load("entries", ("agent", *COLUMNS, "used_at"), rows)
+def insert_all(tx: Transaction, made: Sequence[Entry], first_doc: int, first_seq: int, *, used_at: int) -> None:
+    """Store the rows of new entries, whose document numbers and additions follow each other from the first ones."""
+    rows = (
+        (tx.agent, *to_row(entry, first_doc + place), 0 if used_at == entry.created_at else used_at, first_seq + place)
+        for place, entry in enumerate(made)
+    )
+    tx.load("entries", ("agent", *COLUMNS, "used_at", "added"), rows)
+
+
+def rewrite(tx: Transaction, entry: Entry, doc: int) -> None:
+    """Store a repaired row in the place of a damaged one."""
+    ((added, used_at),) = tx.all("entries.added", id=entry.id)
+    tx.run("entries.delete", id=entry.id)
+    insert(tx, entry, doc, used_at=used_at, added=added)
+
+
+def complete_addition(tx: Transaction, entry_id: str) -> None:
+    """Copy the content of an entry into its addition in the log, before it changes or the entry is removed."""
+    tx.send("operations.complete", entry_id=entry_id)
 
 
 def update(tx: Transaction, entry: Entry, doc: int) -> None:
@@ -369,17 +399,27 @@ def record(
 
 
 def record_addition(tx: Transaction, entry: Entry, seq: int, *, at: int, actor: str) -> None:
-    """Append the row of a new entry to the operation log; its concept tags are those of its content."""
-    after = additions.of_new(entry, at)
+    """Append the row of a new entry to the operation log, without the content, which the entry has.
+
+    Its concept tags are those of its content.
+    """
     tx.send(
-        "operations.insert", seq=seq, at=at, actor=actor, operation="add", entry_id=entry.id, before=None, after=after
+        "operations.insert",
+        seq=seq,
+        at=at,
+        actor="" if actor == tx.agent else actor,
+        operation="new",
+        entry_id=entry.id,
+        before=None,
+        after=additions.of_new(entry, at),
     )
 
 
 def record_additions(tx: Transaction, added: Iterable[Entry], first: int, *, at: int, actor: str) -> None:
     """Append a row for each new entry, as `record_addition` does, from the sequence number `first` on."""
+    actor = "" if actor == tx.agent else actor
     rows = (
-        (tx.agent, seq, at, actor, "add", entry.id, None, additions.of_new(entry, at))
+        (tx.agent, seq, at, actor, "new", entry.id, None, additions.of_new(entry, at))
         for seq, entry in enumerate(added, first)
     )
     tx.load("operations", ("agent", *_LOG_COLUMNS), rows)
@@ -388,7 +428,7 @@ def record_additions(tx: Transaction, added: Iterable[Entry], first: int, *, at:
 def revisions(tx: Transaction, entry_id: str, *, legible: bool = False) -> list[Revision]:
     """Return the revisions of an entry, oldest first; skip unreadable ones if `legible`, else raise Corrupt."""
     found = []
-    for row in tx.all("operations.of", entry_id=entry_id):
+    for row in _rows_of(tx, [entry_id]):
         try:
             found.append(_revision(row))
         except Corrupt:
@@ -398,12 +438,23 @@ def revisions(tx: Transaction, entry_id: str, *, legible: bool = False) -> list[
 
 
 def revision_rows(tx: Transaction, ids: Sequence[str]) -> dict[str, list[Row]]:
-    """Return the raw log rows of each entry, oldest first."""
+    """Return the log rows of each entry, oldest first."""
     found: dict[str, list[Row]] = {entry_id: [] for entry_id in ids}
     for start in range(0, len(ids), CHUNK):
-        for row in tx.all("operations.of_each", ids=ids[start : start + CHUNK]):
+        for row in _rows_of(tx, ids[start : start + CHUNK]):
             found[row[4]].append(row)
     return found
+
+
+def _rows_of(tx: Transaction, ids: Sequence[str]) -> list[Row]:
+    wanted = frozenset(ids)
+    new, later = tx.all_of(("operations.of_new", {"ids": ids}), ("operations.of", {"ids": ids}))
+    return [row for row in new if row[4] in wanted] + later  # `check` reports a row that another entry refers to
+
+
+def content_is_once(tx: Transaction, entry_id: str) -> bool:
+    """Return whether the log has no content of an entry, which is only in its row."""
+    return tx.one("operations.of_new", ids=[entry_id]) is not None
 
 
 def logged_after(tx: Transaction, seq: int, limit: int) -> list[Revision]:
@@ -444,7 +495,9 @@ def touched_from(tx: Transaction, seq: int, ids: Sequence[str]) -> set[str]:
     """Return the entries of a list that have an operation with that sequence number or a later one."""
     found = set[str]()
     for start in range(0, len(ids), CHUNK):
-        found.update(row[0] for row in tx.all("operations.touched_from", seq=seq, ids=ids[start : start + CHUNK]))
+        some = {"seq": seq, "ids": ids[start : start + CHUNK]}
+        rows = tx.all_of(("operations.touched_from", some), ("entries.added_from", some))
+        found.update(row[0] for row in chain(*rows))
     return found
 
 
@@ -452,7 +505,11 @@ def added_after(tx: Transaction, seq: int, ids: Sequence[str]) -> set[str]:
     """Return the entries of a list that were added after the operation with that sequence number."""
     found = set[str]()
     for start in range(0, len(ids), CHUNK):
-        found.update(row[0] for row in tx.all("operations.added_of", seq=seq, ids=ids[start : start + CHUNK]))
+        some = ids[start : start + CHUNK]
+        rows = tx.all_of(
+            ("operations.added_of", {"seq": seq, "ids": some}), ("entries.added_from", {"seq": seq + 1, "ids": some})
+        )
+        found.update(row[0] for row in chain(*rows))
     return found
 
 
@@ -520,9 +577,10 @@ def _named(rows: Sequence[Row], named: Iterable[Row]) -> list[Stored]:
 
 
 def _entry(row: Row, name: str | None, aliases: Iterable[str]) -> Stored:
-    if content_hash(row[_CONTENT]) != row[_HASH]:
+    found = content_hash(row[_CONTENT])
+    if not fits(found, row[_HASH]):
         raise Corrupt(f"the content of entry {row[0]} is not what was written: its fingerprint differs. {_ADVICE}")
     try:
-        return Stored(from_row(row, name, tuple(aliases)), row[-1])
+        return Stored(from_row(row, found, name, tuple(aliases)), row[-1])
     except (ValueError, TypeError) as error:
         raise Corrupt(f"the row of entry {row[0]} is damaged ({error}). {_ADVICE}") from error

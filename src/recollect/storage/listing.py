@@ -75,9 +75,9 @@ def _values(filters: Filters) -> dict[str, Any]:
     }
 
 
-def _key(entry: Entry, sort: Sort) -> tuple[Any, str]:
+def _key(entry: Entry, sort: Sort) -> tuple[Any, int, str]:
     cursor = Cursor.of(entry, sort)
-    return cursor.key, cursor.id
+    return cursor.key, cursor.seq, cursor.id
 
 
 def _start(sort: Sort, descending: bool) -> Cursor:
@@ -92,7 +92,7 @@ def _all(
 ) -> list[Entry]:
     passed: list[Entry] = []
     while len(passed) < limit:
-        ids = [row[0] for row in tx.all(query, **values, key=after.key, id=after.id, limit=limit)]
+        ids = [row[0] for row in tx.all(query, **values, key=after.key, seq=after.seq, id=after.id, limit=limit)]
         found = [entry for start in range(0, len(ids), CHUNK) for entry in _read(tx, ids[start : start + CHUNK])]
         # The query matches the first tag as a substring of the JSON list, so compare whole tags here.
         passed += [entry for entry in found if tags.issubset(entry.tags)]

@@ -27,7 +27,9 @@ from recollect import names
 from recollect.clock import iso
 from recollect.errors import ConfigError, Conflict, Invalid, RecollectError, Unavailable
 from recollect.model.transfer import Exported
+from recollect.storage.columns import to_export
 from recollect.storage.database import Database, DumpedTables, Row
+from recollect.storage.entries import content_hash
 from recollect.storage.files import new_file, publish
 from recollect.storage.schema import migrations
 
@@ -66,7 +68,7 @@ DERIVED = frozenset((*_INDEXES, *_LOCAL))
 """Tables that are derived, or that describe files and access on this machine."""
 _KEPT = {"counters": ("entries", "operations"), "journals": ("events",)}
 """The columns to export from these tables; their other columns describe the indexes."""
-_LEFT_OUT = {"entries": ("doc", "used_at"), "embeddings": ("number",)}
+_LEFT_OUT = {"entries": ("doc", "used_at", "added"), "embeddings": ("number",)}
 LIFETIMES = 9
 """Number of the migration since which a note is short_term only on request."""
 VALIDITY = 12
@@ -135,7 +137,7 @@ def export(
         file.write(_line(header))
         for workspace, database in databases_of(place):
             for agent in sorted(database.admin.agents()):
-                with database.admin.dump(agent) as tables:
+                with database.admin.dump(agent, complete=True) as tables:
                     written = _write_agent(file, workspace, agent, kept(tables, include_vectors), manifest)
                 if written:
                     parts.append(label(workspace, agent))
@@ -179,8 +181,11 @@ def kept(tables: DumpedTables, include_vectors: bool) -> Tables:
         places = [place for place, name in enumerate(columns) if name not in out and name in _KEPT.get(table, (name,))]
         first = next(rows, None)
         if first is not None:
+            names_kept = [columns[place] for place in places]
             kept = (tuple(row[place] for place in places) for row in chain([first], rows))
-            yield table, [columns[place] for place in places], kept
+            if table == "entries":
+                kept = (to_export(names_kept, row, content_hash) for row in kept)
+            yield table, names_kept, kept
 
 
 def databases_of(place: HomeDatabases) -> Iterator[tuple[str | None, Database]]:

@@ -22,7 +22,7 @@ class LoggedEntries:
 
     def read_on(self, tx: Transaction) -> None:
         """Read the additions logged since the last read."""
-        while rows := tx.all("transfer.additions", seq=self.seq, limit=PAGE):
+        while rows := tx.all("operations.additions", seq=self.seq, limit=PAGE):
             for _, at, after in rows:
                 if after:  # empty if erased
                     values = additions.of_log(after, at)

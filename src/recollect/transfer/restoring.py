@@ -25,7 +25,7 @@ from recollect.model.history import EventType
 from recollect.model.operation import Revision
 from recollect.model.transfer import Format, Imported, Part
 from recollect.storage import entries, history
-from recollect.storage.columns import from_columns
+from recollect.storage.columns import from_columns, from_export
 from recollect.storage.counters import Counters
 from recollect.storage.database import Database, Row, Transaction
 from recollect.storage.history import Journal
@@ -191,7 +191,7 @@ def _pieces(source: HomeDatabases, target: HomeDatabases) -> Iterator[_Piece]:
 
 def _dumped(database: Database, agent: str) -> Callable[[], Tables]:
     def tables() -> Tables:
-        with database.admin.dump(agent) as found:
+        with database.admin.dump(agent, complete=True) as found:
             yield from kept(found, include_vectors=True)
 
     return tables
@@ -257,6 +257,7 @@ def _fill(store: Store, tx: Transaction, tables: Tables, counts: dict[str, int])
             continue
         more: dict[str, Iterator[Any]] = {"agent": repeat(store.agent)}
         if table == "entries":
+            rows = map(partial(from_export, columns), rows)
             more["doc"] = count(1)  # same numbers as reindex assigns: both follow the order of ids
         if table in _INDEX_NUMBERS:
             more |= {name: repeat(0) for name in _INDEX_NUMBERS[table]}
@@ -471,7 +472,7 @@ class _Merging:
                 continue
             own = bound.get(row["id"], [])
             name = next((one for one, canonical in own if canonical), None)
-            if tx.one("transfer.logged", entry_id=row["id"]) or known.has_text(row["category"], row["content"]):
+            if entries.is_logged(tx, row["id"]) or known.has_text(row["category"], row["content"]):
                 self._count("entries", False)
             elif name is not None and (entries.binding(tx, name) or known.has_name(name)):
                 self._count("entries", False)

@@ -101,10 +101,8 @@ class Merge:
         """Return the entries of the file's category by number; assign a number to those that have none."""
         members: dict[int, Member] = {}
         homeless: list[tuple[int, str, Member]] = []
-        for entry_id, number, created_at, content_hash, tags in self.tx.all(
-            "vault.members", category=str(self.category)
-        ):
-            member = Member(entry_id, fingerprint(content_hash, json.loads(tags)))
+        for entry_id, number, created_at, content, tags in self.tx.all("vault.members", category=str(self.category)):
+            member = Member(entry_id, fingerprint(entries.content_hash(content), json.loads(tags)))
             if number is None or number in members:
                 homeless.append((created_at, entry_id, member))
             else:

@@ -14,6 +14,7 @@ from itertools import pairwise
 from recollect.engine.agent_store import Store
 from recollect.model.note_graph import NoteEdge, NoteGraph, NoteNode
 from recollect.sentences import shortened
+from recollect.storage import tag_places
 from recollect.storage.database import Row, Transaction
 from recollect.vault.links import targets
 
@@ -87,8 +88,8 @@ def _explicit_edges(rows: Mapping[str, Row], ids: Mapping[str, str]) -> Iterator
 def _shared_name_edges(rows: Mapping[str, Row]) -> Iterator[NoteEdge]:
     """Yield an edge between each note and the next older one with the same name, for names that few notes have."""
     having = defaultdict[str, list[str]](list)
-    for entry_id, *_, tags, concepts in rows.values():
-        for name in {*json.loads(tags), *json.loads(concepts)}:
+    for entry_id, content, *_, tags, concepts in rows.values():
+        for name in {*json.loads(tags), *tag_places.unpack(concepts, content)}:
             having[name].append(entry_id)
     for name, ids in sorted(having.items()):
         if len(ids) <= MAX_SHARED:

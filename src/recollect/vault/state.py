@@ -10,6 +10,7 @@ from recollect.engine.project import NAMES as PROJECT_NAMES
 from recollect.model.entry import Entry
 from recollect.storage.columns import to_columns
 from recollect.storage.database import Transaction
+from recollect.storage.entries import content_hash
 
 if TYPE_CHECKING:
     from recollect.vault.markdown import Block
@@ -35,8 +36,8 @@ ACTOR = "vault"
 """The actor recorded in the history for file edits, and the source of notes created from a file."""
 NOTES = "notes"
 """Key of the state that all files of an agent share, in the layout with one file per note."""
-_SHOWN = ("content_hash", "tags", "category", "importance", "valid_from", "valid_until")
-"""Fields whose changes a note's file shows, in the order of the query."""
+_SHOWN = ("tags", "category", "importance", "valid_from", "valid_until")
+"""Fields whose changes a note's file shows besides the content, in the order of the query."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,8 +99,11 @@ def note_members(tx: Transaction) -> dict[str, tuple[str, str]]:
         else:
             aliases.setdefault(entry_id, []).append(name)
     return {
-        entry_id: (_of_values(values), _of_names(names.get(entry_id, ""), aliases.get(entry_id, ())))
-        for entry_id, *values in tx.all("vault.notes")
+        entry_id: (
+            _of_values([content_hash(content), *values]),
+            _of_names(names.get(entry_id, ""), aliases.get(entry_id, ())),
+        )
+        for entry_id, content, *values in tx.all("vault.notes")
         if names.get(entry_id) not in PROJECT_NAMES
     }
 
@@ -107,7 +111,8 @@ def note_members(tx: Transaction) -> dict[str, tuple[str, str]]:
 def note_fingerprint(entry: Entry) -> tuple[str, str]:
     """Return the fingerprints of an entry's fields and of its names."""
     values = to_columns(entry, 0)
-    return _of_values([values[name] for name in _SHOWN]), _of_names(entry.name or "", entry.aliases)
+    shown = [entry.content_hash, *(values[name] for name in _SHOWN)]
+    return _of_values(shown), _of_names(entry.name or "", entry.aliases)
 
 
 def _of_names(name: str, aliases: Iterable[str]) -> str:

@@ -44,6 +44,7 @@ from recollect.model.entry import Category
 from recollect.model.transfer import Imported
 from recollect.model.vault import FILES_LOG, Conversion, Problem, SyncReport, UnreadText, VaultStatus
 from recollect.storage.counters import Counters
+from recollect.storage.entries import content_hash
 from recollect.vault.files import ATTEMPTS, Edited, LeftAlone, disk_state, read_bytes, remove_leftovers, rewrite_file
 from recollect.vault.folder import CATEGORIES, LAYOUT, LAYOUTS, NOTES, VaultFolder
 from recollect.vault.instructions import instructions
@@ -520,7 +521,7 @@ class Vault:
                     self._seen[store.agent, category] = now
                     return False
                 rows = tx.all("vault.members", category=str(category))
-                if {row[1]: fingerprint(row[3], json.loads(row[4])) for row in rows} == {
+                if {row[1]: fingerprint(content_hash(row[3]), json.loads(row[4])) for row in rows} == {
                     number: mark.entry for number, mark in state.marks.items()
                 }:
                     self._seen[store.agent, category] = now

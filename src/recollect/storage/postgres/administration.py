@@ -12,8 +12,9 @@ from recollect.errors import Corrupt
 from recollect.model.report import Finding
 from recollect.model.stats import ConnectionCounts
 from recollect.storage.database import Administration, Database, DumpedTables
+from recollect.storage.named_queries import statement
 from recollect.storage.postgres import citus
-from recollect.storage.postgres.dialect import vector_from_binary
+from recollect.storage.postgres.dialect import translate_query, vector_from_binary
 from recollect.storage.postgres.schemas import Schemas, schema_of, tables_of
 from recollect.storage.postgres.server import SNAPSHOT
 from recollect.storage.postgres.session import Connection
@@ -95,25 +96,29 @@ class PostgresAdministration(Administration):
         return row[0] if row else 0
 
     @contextmanager
-    def dump(self, agent: str) -> Iterator[DumpedTables]:
+    def dump(self, agent: str, *, complete: bool = False) -> Iterator[DumpedTables]:
         """Yield the tables that the agent has as (table, columns, rows), all from one snapshot."""
         schema = schema_of(self._workspace, agent)
         with self._schemas.connection(SNAPSHOT, schema) as connection:
             owner = None if self._workspace is None else (self._workspace, agent)
             self._schemas.require_not_lost(connection, schema, owner)
             state = self._schemas.state(connection, schema)
-            yield iter(()) if state is None else _dumped(connection, schema, agent, state.groups)
+            yield iter(()) if state is None else _dumped(connection, schema, agent, state.groups, complete=complete)
 
     def close(self) -> None:
         """Do nothing: `PostgresServer` owns the connections."""
 
 
-def _dumped(connection: Connection, schema: str, agent: str, groups: Groups) -> DumpedTables:
+def _dumped(connection: Connection, schema: str, agent: str, groups: Groups, *, complete: bool) -> DumpedTables:
     for table in sorted(tables_in(groups)):
         key = quoting.SQL(", ").join(map(quoting.Literal, range(1, key_length(table) + 1)))
         select = quoting.SQL("SELECT * FROM {} WHERE agent = %s ORDER BY {}")
         with connection.cursor("dump", binary=True) as cursor:
-            cursor.execute(select.format(quoting.Identifier(schema, table), key), (agent,))
+            if complete and table == "operations":
+                connection.execute(quoting.SQL("SET LOCAL search_path TO {}").format(quoting.Identifier(schema)))
+                cursor.execute(translate_query(statement("operations.dump")), {"agent": agent})
+            else:
+                cursor.execute(select.format(quoting.Identifier(schema, table), key), (agent,))
             assert cursor.description is not None
             columns = [column.name for column in cursor.description]
             if table == "embeddings":

@@ -8,6 +8,7 @@ __all__ = ["translate_migration", "translate_query", "vector_from_binary", "vect
 
 _PARAMETER = re.compile(r"(?<!:):(\w+)")
 _JSON_ARRAY = re.compile(r"\bjson_each\((:\w+)\)")
+_JSON_TEXT = re.compile(r"\bjson_quote\(")
 _DIALECT = (
     (re.compile(r"\bINTEGER\b"), "BIGINT"),
     (re.compile(r"\bREAL\b"), "DOUBLE PRECISION"),
@@ -19,8 +20,9 @@ _DIALECT = (
 
 @cache
 def translate_query(text: str) -> bytes:
-    """Convert a query to psycopg's parameter style, and the items of a JSON array to PostgreSQL's function for them."""
+    """Convert a query to psycopg's parameter style, and the functions for JSON to PostgreSQL's."""
     text = _JSON_ARRAY.sub(r"json_array_elements(CAST(\1 AS json))", text.replace("%", "%%"))
+    text = _JSON_TEXT.sub("to_json(", text)
     return _PARAMETER.sub(r"%(\1)s", text).encode()
 
 

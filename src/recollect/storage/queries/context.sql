@@ -35,14 +35,14 @@ WHERE agent = :agent AND id IN (
     SELECT id FROM (
         SELECT id, category, kind, scope, conversation_id, channel_id, origin FROM entries
         WHERE agent = :agent AND closed_at IS NULL AND (valid_until IS NULL OR valid_until > :now)
-        ORDER BY created_at DESC, id DESC LIMIT :among
+        ORDER BY created_at DESC, seq DESC LIMIT :among
     ) AS newest
     WHERE category IS NULL AND kind = 'note' AND origin IN (:origins*)
         AND scope IN (:scopes*)
         AND (scope <> 'conversation' OR conversation_id = CAST(:conversation AS TEXT))
         AND (scope <> 'channel' OR channel_id = CAST(:channel AS TEXT))
 )
-ORDER BY created_at DESC, id DESC LIMIT :limit
+ORDER BY created_at DESC, seq DESC LIMIT :limit
 
 -- Notes that contain a phrase in any case, newest first, among the newest entries: an index has no stop words.
 -- name: phrase
@@ -51,7 +51,7 @@ WHERE agent = :agent AND id IN (
     SELECT id FROM (
         SELECT id, content, category, kind, scope, conversation_id, channel_id, origin FROM entries
         WHERE agent = :agent AND closed_at IS NULL AND (valid_until IS NULL OR valid_until > :now)
-        ORDER BY created_at DESC, id DESC LIMIT :among
+        ORDER BY created_at DESC, seq DESC LIMIT :among
     ) AS newest
     WHERE kind = 'note' AND (category IS NULL OR category IN ('decisions', 'lessons')) AND origin IN (:origins*)
         AND replace(lower(content), :needle, '') <> lower(content)
@@ -59,4 +59,4 @@ WHERE agent = :agent AND id IN (
         AND (scope <> 'conversation' OR conversation_id = CAST(:conversation AS TEXT))
         AND (scope <> 'channel' OR channel_id = CAST(:channel AS TEXT))
 )
-ORDER BY created_at DESC, id DESC LIMIT :limit
+ORDER BY created_at DESC, seq DESC LIMIT :limit

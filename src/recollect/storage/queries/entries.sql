@@ -1,10 +1,11 @@
 -- The fragments {entry_…} come from storage/columns.py.
 
 -- name: insert
-INSERT INTO entries (agent, {entry_columns}, used_at) VALUES (:agent, {entry_values}, :used_at)
+INSERT INTO entries (agent, {entry_columns}, used_at, added) VALUES (:agent, {entry_values}, :used_at, :added)
 
 -- name: update
-UPDATE entries SET {entry_written}, used_at = :updated_at WHERE agent = :agent AND id = :id
+UPDATE entries SET {entry_written}, used_at = :updated_at, added = CASE WHEN content = :content THEN added END
+WHERE agent = :agent AND id = :id
 
 -- name: close
 UPDATE entries SET {entry_closing}, updated_at = :updated_at, doc = :doc WHERE agent = :agent AND id = :id
@@ -26,11 +27,17 @@ UPDATE entries SET doc = :doc, lifetime = :lifetime, updated_at = :updated_at, u
 WHERE agent = :agent AND id = :id
 
 -- name: use
-UPDATE entries SET used_at = CASE WHEN used_at > :at THEN used_at ELSE :at END
+UPDATE entries SET used_at = CASE WHEN used_at > :at OR used_at = 0 AND created_at > :at THEN used_at ELSE :at END
 WHERE agent = :agent AND id IN (:ids*)
 
 -- name: delete
 DELETE FROM entries WHERE agent = :agent AND id = :id
+
+-- name: added
+SELECT added, used_at FROM entries WHERE agent = :agent AND id = :id
+
+-- name: added_from
+SELECT id FROM entries WHERE agent = :agent AND id IN (:ids*) AND added >= :seq
 
 -- name: some
 SELECT id FROM entries WHERE agent = :agent LIMIT 1

@@ -40,7 +40,8 @@ closed_at IS NULL AND replace(content, '[ ]', '') = content
     AND (
         SELECT count(*) FROM operations
         WHERE operations.agent = :agent AND operation = 'remove' AND seq IN (
-            SELECT own.seq FROM operations AS own WHERE own.agent = :agent AND own.entry_id = entries.id
+            SELECT own.seq FROM operations AS own
+            WHERE own.agent = :agent AND own.entry_id = entries.id AND own.operation <> 'new'
         )
     ) = 0
 

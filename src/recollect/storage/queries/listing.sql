@@ -15,15 +15,15 @@ SELECT count(*) FROM (SELECT 1 FROM entries WHERE agent = :agent {wanted} LIMIT 
 
 -- name: created_down
 SELECT id FROM entries
-WHERE agent = :agent AND (created_at, id) < (:key, :id)
+WHERE agent = :agent AND (created_at, seq, id) < (:key, :seq, :id)
     {wanted}
-ORDER BY created_at DESC, id DESC LIMIT :limit
+ORDER BY created_at DESC, seq DESC LIMIT :limit
 
 -- name: created_up
 SELECT id FROM entries
-WHERE agent = :agent AND (created_at, id) > (:key, :id)
+WHERE agent = :agent AND (created_at, seq, id) > (:key, :seq, :id)
     {wanted}
-ORDER BY created_at, id LIMIT :limit
+ORDER BY created_at, seq LIMIT :limit
 
 -- name: updated_down
 SELECT id FROM entries
@@ -97,6 +97,7 @@ WHERE agent = :agent AND before IS NOT NULL
     AND NOT EXISTS (
         SELECT 1 FROM operations AS later
         WHERE later.agent = :agent AND later.entry_id = operations.entry_id AND later.seq > operations.seq
+            AND later.operation <> 'new'
     )
 ORDER BY seq DESC LIMIT :limit
 

@@ -5,7 +5,7 @@ kind = 'note' AND replace(tags, '"auto-handoff"', '') = tags
 
 -- name: notes
 SELECT id, content, created_at, category, superseded_by, closed_at, evidence, tags, concept_tags FROM entries
-WHERE agent = :agent AND {written} ORDER BY created_at DESC, id DESC LIMIT :limit
+WHERE agent = :agent AND {written} ORDER BY created_at DESC, seq DESC LIMIT :limit
 
 -- name: count
 SELECT count(*) FROM entries WHERE agent = :agent AND {written}

@@ -19,7 +19,7 @@ FROM (
 -- name: touch
 UPDATE entries SET access_count = access_count + found.times,
     accessed_at = CASE WHEN accessed_at > found.at THEN accessed_at ELSE found.at END,
-    used_at = CASE WHEN used_at > found.at THEN used_at ELSE found.at END
+    used_at = CASE WHEN used_at > found.at OR used_at = 0 AND created_at > found.at THEN used_at ELSE found.at END
 FROM (
     SELECT DISTINCT CAST(value ->> 0 AS TEXT) AS id, CAST(value ->> 1 AS BIGINT) AS times,
         CAST(value ->> 2 AS BIGINT) AS at

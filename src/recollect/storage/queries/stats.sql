@@ -29,6 +29,7 @@ WHERE agent = :agent AND before IS NOT NULL
     AND NOT EXISTS (
         SELECT 1 FROM operations AS later
         WHERE later.agent = :agent AND later.entry_id = operations.entry_id AND later.seq > operations.seq
+            AND later.operation <> 'new'
     )
 
 -- name: entries_by_day

@@ -23,7 +23,8 @@ WHERE agent = :agent AND scope = 'conversation' AND id > :after AND id < :writte
     AND (
         SELECT count(*) FROM operations
         WHERE operations.agent = :agent AND operation = 'remove' AND seq IN (
-            SELECT own.seq FROM operations AS own WHERE own.agent = :agent AND own.entry_id = entries.id
+            SELECT own.seq FROM operations AS own
+            WHERE own.agent = :agent AND own.entry_id = entries.id AND own.operation <> 'new'
         )
     ) = 0
 ORDER BY entries.id LIMIT :limit
@@ -37,12 +38,13 @@ WHERE agent = :agent AND at < :before AND before IS NOT NULL AND actor NOT IN (:
     AND NOT EXISTS (
         SELECT 1 FROM operations AS later
         WHERE later.agent = :agent AND later.entry_id = operations.entry_id AND later.seq > operations.seq
+            AND later.operation <> 'new'
     )
 ORDER BY seq LIMIT :limit
 
 -- name: expire
 UPDATE operations SET before = NULL, after = NULL WHERE agent = :agent AND seq IN (
-    SELECT seq FROM operations WHERE agent = :agent AND entry_id IN (
+    SELECT seq FROM operations WHERE agent = :agent AND operation <> 'new' AND entry_id IN (
         SELECT entry_id FROM operations WHERE agent = :agent AND seq IN (:seqs*)
     )
 )

@@ -14,10 +14,7 @@ SELECT CASE WHEN
 THEN 1 ELSE 0 END
 
 -- name: logged
-SELECT 1 FROM operations WHERE agent = :agent AND entry_id = :entry_id LIMIT 1
-
--- name: additions
-SELECT seq, at, after FROM operations WHERE agent = :agent AND operation = 'add' AND seq > :seq ORDER BY seq LIMIT :limit
+SELECT 1 FROM operations WHERE agent = :agent AND entry_id = :entry_id AND operation <> 'new' LIMIT 1
 
 -- name: chats
 SELECT chat_id, id FROM conversations WHERE agent = :agent AND chat_id IS NOT NULL ORDER BY started_at, id

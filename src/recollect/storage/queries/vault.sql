@@ -9,7 +9,7 @@ ON CONFLICT (agent, vault, category) DO UPDATE SET stat = excluded.stat, operati
     blocks = excluded.blocks, doubt = excluded.doubt
 
 -- name: members
-SELECT id, vault_id, created_at, content_hash, tags FROM entries
+SELECT id, vault_id, created_at, content, tags FROM entries
 WHERE agent = :agent AND category = :category AND kind = 'note' AND scope IN ('channel', 'workspace')
     AND closed_at IS NULL
 
@@ -29,11 +29,12 @@ WHERE agent = :agent AND operation = 'remove' AND replace(before, :needle, '') <
     AND NOT EXISTS (
         SELECT 1 FROM operations AS later
         WHERE later.agent = :agent AND later.entry_id = operations.entry_id AND later.seq > operations.seq
+            AND later.operation <> 'new'
     )
 ORDER BY seq DESC LIMIT 1
 
 -- name: notes
-SELECT id, content_hash, tags, category, importance, valid_from, valid_until FROM entries
+SELECT id, content, tags, category, importance, valid_from, valid_until FROM entries
 WHERE agent = :agent AND kind = 'note' AND scope IN ('channel', 'workspace') AND closed_at IS NULL
 
 -- name: names

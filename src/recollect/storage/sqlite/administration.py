@@ -12,6 +12,7 @@ from recollect.model.report import Finding
 from recollect.model.stats import ConnectionCounts
 from recollect.storage.database import Administration, DumpedTables
 from recollect.storage.files import new_file, publish
+from recollect.storage.named_queries import statement
 from recollect.storage.schema import key_length
 from recollect.storage.sqlite.file import SqliteFile, forks
 from recollect.storage.sqlite.opening import open_file
@@ -139,7 +140,7 @@ class SqliteAdministration(Administration):
                 )
 
     @contextmanager
-    def dump(self, agent: str) -> Iterator[DumpedTables]:
+    def dump(self, agent: str, *, complete: bool = False) -> Iterator[DumpedTables]:
         """Yield every table of the agent as (table, columns, rows), all from one snapshot."""
         with SqliteRead(self._file, agent) as tx:
             connection = tx.connection
@@ -151,8 +152,10 @@ class SqliteAdministration(Administration):
                     columns = [column for (column,) in described]
                     key = ", ".join(map(str, range(1, key_length(table) + 1)))
                     select = f"SELECT * FROM {table} WHERE agent = ? ORDER BY {key}"  # noqa: S608
-                    rows = connection.execute(select, (agent,))
-                    yield table, columns, rows
+                    if complete and table == "operations":
+                        yield table, columns, connection.execute(statement("operations.dump"), {"agent": agent})
+                    else:
+                        yield table, columns, connection.execute(select, (agent,))
 
             yield contents()
 
