@@ -3,9 +3,10 @@
 import os
 import re
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 
 from recollect.clock import Clock, SystemClock
@@ -18,7 +19,7 @@ from recollect.model.entry import Scope
 from recollect.providers.base import Embedder, LanguageModel, Reranker
 from recollect.providers.local import LocalEmbedder, installed
 from recollect.search.ranking import DecayConfig
-from recollect.storage.database import Database
+from recollect.storage.database import Database, DumpedTables
 from recollect.storage.files import keep_out_of_git, new_folder, sync_folder
 from recollect.storage.sqlite.conversion import convert, counted_forms
 from recollect.storage.sqlite.database import SqliteDatabase
@@ -39,6 +40,8 @@ __all__ = [
 
 CONNECTION = re.compile(r"(?:^|[\s/])(?:host|hostaddr|dbname)\s*=\s*\S")
 """Detects a libpq connection string: host=… dbname=…"""
+AGENTS_AT_ONCE = 100
+"""Agents of a server that share a transaction of the backup: each commit waits for the disk."""
 
 
 def open_home(
@@ -421,15 +424,21 @@ class Server:
             databases += [(self.workspace(name), copy.workspace(name)) for name in self.workspaces()]
             try:
                 for source, file in databases:
-                    for agent in source.admin.agents():
-                        with source.admin.dump(agent) as tables:
-                            file.admin.load(tables)
+                    agents = iter(source.admin.agents())
+                    while some := [*islice(agents, AGENTS_AT_ONCE)]:
+                        file.admin.load(_dumped(source, some))
             finally:
                 copy.close()
 
     def close(self) -> None:
         """Close every connection."""
         self._server.close()
+
+
+def _dumped(source: Database, agents: Sequence[str]) -> DumpedTables:
+    for agent in agents:
+        with source.admin.dump(agent) as tables:
+            yield from tables
 
 
 @contextmanager

@@ -4,13 +4,15 @@ import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from pathlib import Path
 
 import psycopg
 import pytest
 from postgres import wait_for
 
 import recollect
-from recollect import ConfigError, Home
+from recollect import ConfigError, Home, wiring
+from recollect.storage.postgres import server
 from recollect.storage.postgres.schemas import Schemas, schema_of
 from recollect.storage.postgres.server import PostgresServer
 from recollect.storage.postgres.table_groups import ALL, FOLLOWING, empty_schema, group_of
@@ -190,3 +192,43 @@ def test_an_agent_without_the_right_to_create_tables_reads_and_writes_those_that
         finally:
             run("DROP OWNED BY clerk")
             run("DROP ROLE clerk")
+
+
+def test_a_connection_that_has_used_many_schemas_is_replaced(
+    home: Home, postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(server, "MOST_SCHEMAS", 4)
+
+    def processes() -> set[int]:
+        with psycopg.connect(postgres_url) as connection:
+            rows = connection.execute(
+                "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+            )
+            return {pid for (pid,) in rows}
+
+    for number in range(3):
+        home.agent(f"agent-{number}").remember("kettle")
+    before = processes()
+    for _ in range(5):
+        home.agent("agent-2").remember("tea")
+    assert before <= processes()  # few schemas, however often they are used
+    home.agent("agent-3").remember("kettle")
+    home.agent("agent-4").remember("kettle")
+    wait_for("the end of the connection", lambda: not before & processes(), seconds=30)
+    assert [len(home.agent(f"agent-{number}").list()) for number in range(5)] == [1, 1, 6, 1, 1]
+
+
+def test_a_backup_has_the_agents_of_all_its_transactions(
+    home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(wiring, "AGENTS_AT_ONCE", 2)
+    for number in range(5):
+        home.agent(f"agent-{number}").remember(f"kettle {number}")
+    home.agent("agent-3").reminders.add("1h", "buy tea")
+    home.backup(tmp_path / "copy")
+    with recollect.open(tmp_path / "copy") as copy:
+        for number in range(5):
+            assert [entry.content for entry in copy.agent(f"agent-{number}").list()] == [f"kettle {number}"]
+        assert [one.message for one in copy.agent("agent-3").reminders.list()] == ["buy tea"]
+        assert copy.agent("agent-2").reminders.list() == []
+        assert copy.check().ok

@@ -112,13 +112,13 @@ class Schemas:
 
         `schema` is the schema in use: if only a part of it is missing, the error is reported as Corrupt.
         """
-        with self.server.connection(begin, lambda error: self._explain(error, schema)) as connection:
+        with self.server.connection(begin, lambda error: self._explain(error, schema), schema) as connection:
             yield connection
 
     @contextmanager
     def session(self, begin: str, schema: str) -> Iterator[ServerSession]:
         """Yield a transaction as `PostgresServer.session` does. Errors are reported as by `connection`."""
-        with self.server.session(begin, lambda error: self._explain(error, schema)) as session:
+        with self.server.session(begin, lambda error: self._explain(error, schema), schema) as session:
             yield session
 
     def translating(self, schema: str) -> AbstractContextManager[None]:

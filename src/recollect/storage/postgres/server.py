@@ -14,6 +14,7 @@ from psycopg_pool import ConnectionPool, PoolClosed, PoolTimeout
 
 from recollect.errors import ConfigError, RecollectError
 from recollect.model.stats import ConnectionCounts
+from recollect.storage.database import Row
 from recollect.storage.postgres.errors import WAIT_SECONDS, translated
 from recollect.storage.postgres.session import Connection, GiveBack, ServerSession, Statement
 
@@ -24,8 +25,9 @@ CONNECT_SECONDS = 5
 POOL_SIZE = 10
 IDLE_SECONDS = 60
 """Time after which a connection that nothing uses is closed: a server admits 100 by default, from all processes."""
+MOST_SCHEMAS = 256
+"""Number of schemas after which a connection is replaced: a server process keeps 0.4 MB for each that it has used."""
 SNAPSHOT = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
-Pool = ConnectionPool[Connection]
 ErrorTranslator = Callable[[Exception], RecollectError | None]
 """Returns a more specific error than the general translation, or None."""
 # By default a connection to a host that stopped responding, for instance after a power cut, blocks for 15 minutes.
@@ -33,6 +35,17 @@ _TIMEOUTS = {"tcp_user_timeout": 5_000, "keepalives_idle": 3, "keepalives_interv
 # Errors of the pool's background threads are raised where a connection is requested, and those of a pipeline where its
 # results are; do not also log them to stderr.
 logging.getLogger("psycopg").addHandler(logging.NullHandler())
+
+
+class _PooledConnection(psycopg.Connection[Row]):
+    """A connection of the pool, with the schemas that were used on it."""
+
+    def __init__(self, *given: Any, **options: Any) -> None:
+        super().__init__(*given, **options)
+        self.schemas = set[str]()
+
+
+Pool = ConnectionPool[_PooledConnection]
 # Pools inherited by a forked child. Their connections belong to the parent, so keep them alive but never use them.
 _inherited: list[Pool] = []
 
@@ -64,6 +77,7 @@ class PostgresServer:
                 self._check()
                 pool: Pool = ConnectionPool(
                     self.url,
+                    connection_class=_PooledConnection,
                     min_size=0,
                     max_size=POOL_SIZE,
                     open=False,
@@ -126,30 +140,34 @@ class PostgresServer:
         return psycopg.connect(self.url, autocommit=True, prepare_threshold=None, **_parameters(self.url))
 
     @contextmanager
-    def connection(self, begin: str | None, explain: ErrorTranslator | None = None) -> Iterator[Connection]:
+    def connection(
+        self, begin: str | None, explain: ErrorTranslator | None = None, schema: str | None = None
+    ) -> Iterator[Connection]:
         """Yield a connection in a transaction opened by the `begin` statement, or in autocommit mode if None."""
-        with self.session(begin, explain) as session:
+        with self.session(begin, explain, schema) as session:
             yield session.connection()
 
     @contextmanager
-    def session(self, begin: str | None, explain: ErrorTranslator | None = None) -> Iterator[ServerSession]:
+    def session(
+        self, begin: str | None, explain: ErrorTranslator | None = None, schema: str | None = None
+    ) -> Iterator[ServerSession]:
         """Yield a transaction that the `begin` statement opens before its first statement and that ends with the block.
 
-        If it is None, there is no transaction: each statement commits by itself.
+        If it is None, there is no transaction: each statement commits by itself. `schema` is the one that is used.
         """
         self.connect()
         opening: list[Statement] = [(b"SELECT 1", None)] if begin is None else [(begin.encode(), None)]
         if begin is not None and self._durably:
             opening.append((self._durably, None))
         with self.translating(explain):
-            session = ServerSession(self, opening, commits=begin is not None)
+            session = ServerSession(self, opening, schema, commits=begin is not None)
             try:
                 yield session
                 session.commit()
             finally:
                 session.abandon()
 
-    def take(self) -> tuple[Connection, GiveBack]:
+    def take(self, schema: str | None) -> tuple[Connection, GiveBack]:
         """Return a connection of the pool that no transaction uses, and the function that returns it."""
         pool = self.connect()
         try:
@@ -158,9 +176,11 @@ class PostgresServer:
             # Another thread closed the home concurrently. A closed home can be used again, so reopen the pool.
             pool = self.connect()
             connection = self._taken(pool)
+        if schema is not None and not self.pooled:
+            connection.schemas.add(schema)
         return connection, partial(_give_back, pool, connection)
 
-    def _taken(self, pool: Pool) -> Connection:
+    def _taken(self, pool: Pool) -> _PooledConnection:
         try:
             return pool.getconn(1)
         except PoolTimeout:
@@ -199,13 +219,18 @@ class PostgresServer:
             raise meaning from error
 
 
-def _give_back(pool: Pool, connection: Connection) -> None:
-    """Return a connection to its pool, after a rollback if a transaction is open on it."""
+def _give_back(pool: Pool, connection: _PooledConnection) -> None:
+    """Return a connection to its pool, after a rollback if a transaction is open on it.
+
+    One that has used many schemas is closed, and the pool opens another one.
+    """
     try:
         if not connection.closed and connection.info.transaction_status != psycopg.pq.TransactionStatus.IDLE:
             if connection.info.transaction_status == psycopg.pq.TransactionStatus.ACTIVE:
                 connection.cancel_safe(timeout=1.0)
             connection.rollback()
+        if len(connection.schemas) >= MOST_SCHEMAS:
+            connection.close()
     finally:
         pool.putconn(connection)
 

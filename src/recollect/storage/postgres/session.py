@@ -26,8 +26,11 @@ GiveBack = Callable[[], None]
 class Connections(Protocol):
     """The source of the connection of a session."""
 
-    def take(self) -> tuple[Connection, GiveBack]:
-        """Return a connection that no transaction uses, and the function that returns it after a rollback."""
+    def take(self, schema: str | None) -> tuple[Connection, GiveBack]:
+        """Return a connection that no transaction uses, and the function that returns it after a rollback.
+
+        `schema` is the one that will be used.
+        """
 
     def drop_closed(self) -> None:
         """Discard the connections that the server closed while they were idle."""
@@ -36,9 +39,11 @@ class Connections(Protocol):
 class ServerSession:
     """A transaction that begins with its first statement. Not thread-safe."""
 
-    def __init__(self, connections: Connections, begin: Sequence[Statement], *, commits: bool = True) -> None:
+    def __init__(
+        self, connections: Connections, begin: Sequence[Statement], schema: str | None, *, commits: bool = True
+    ) -> None:
         """`begin` is sent before the first statement. Without `commits` there is no transaction to end."""
-        self._connections, self._begin, self._commits = connections, begin, commits
+        self._connections, self._begin, self._schema, self._commits = connections, begin, schema, commits
         self._connection: Connection | None = None
         self._give_back: GiveBack = lambda: None
         self._queued: list[Statement] = []
@@ -92,7 +97,7 @@ class ServerSession:
         """Begin the transaction with its first statements, once more if the server had closed the idle connection."""
         batch = [*self._begin, *batch]
         for last in (False, True):
-            connection, self._give_back = self._connections.take()
+            connection, self._give_back = self._connections.take(self._schema)
             self._connection = connection
             try:
                 return self._send(connection, batch)
