@@ -20,6 +20,7 @@ from recollect import Add, FixedClock, Home, Memory, Rename, Write, text
 from recollect.engine import agent_store
 from recollect.engine.agent_store import Store, document, reindex
 from recollect.search import index as index_module
+from recollect.search.lookup import Statistics
 from recollect.search.ranking import b_for
 from recollect.storage import entries
 from recollect.storage.counters import Counters
@@ -77,6 +78,12 @@ def assert_ranked_like_the_oracle(
         for limit in limits:
             with store.search() as (tx, counters):
                 assert_same_ranking(store.index.search(tx, counters, words, limit), expected, limit, living)
+        every_second = dict(sorted(living.items())[::2])
+        with store.search() as (tx, counters):
+            look = store.index.look(tx, counters, words)
+            among = look.among(every_second.keys(), Statistics([look]))
+        expected_among = [one for one in expected if one[0] in every_second]
+        assert_same_ranking(among, expected_among, len(expected), every_second)
         exact = dict(expected)
         for hit in mem.recall(query, limit=5, explain=True):
             assert hit.why is not None

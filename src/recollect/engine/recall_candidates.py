@@ -208,11 +208,13 @@ class QueryTerms:
                 )
         return self._looks[store]
 
-    def ranking(self, store: Store) -> Ranking:
-        """Return the ranking of a store by the words; all stores must have been read."""
+    def ranking(self, store: Store, among: Collection[int] | None = None) -> Ranking:
+        """Return the ranking of a store by the words, or of some of its documents; all stores must have been read."""
 
         def ranked(limit: int) -> RankedList:
             with _reading_index(store):
+                if among is not None:
+                    return self._looks[store].among(among, self.statistics)[:limit]
                 return self._lookups.ranked(store, self._looks[store].ranking(self.statistics), limit)
 
         return ranked
@@ -265,7 +267,7 @@ def _searched(
     with store.search() as (tx, counters):
         looked = _Lookups(tx, filters, shares, measure.known[store])
         measure.look(store, tx, counters)
-        lexical = _passing(measure.ranking(store), depth, looked)
+        lexical = _passing(measure.ranking(store, looked.few), depth, looked)
         near: RankedList = []
         if vector is not None and store.vectors is not None and counters.vectors:
             near = _nearest(tx, counters, store, vector, depth, request=request, looked=looked)
@@ -302,17 +304,15 @@ class _Lookups:
 
     def __init__(self, tx: Transaction, filters: Filters, shares: Sequence[Share], known: KnownCandidates) -> None:
         self._tx, self._filters, self._shares = tx, filters, shares
-        self.narrow = NARROW if filters.categories else 1
         self.few = _of_categories(tx, filters)
-        """The only documents that can pass, if they are few: the others need not be read."""
+        """The only documents that can pass, if they are few: only these are ranked."""
+        self.narrow = NARROW if filters.categories and self.few is None else 1
         self._seen, self.signs = known.seen, known.signs
 
     def first(self, ranked: RankedList, depth: int) -> tuple[RankedList, bool]:
         """Return the leading candidates that pass, and whether there are `depth` of each share."""
         passed: RankedList = []
         counts: dict[Share, int] = dict.fromkeys(self._shares, 0)
-        if self.few is not None:
-            ranked = [one for one in ranked if one[0] in self.few]
         start, size, fewest = 0, depth * max(self.narrow // 4, 1), 0
         while start < len(ranked) and fewest < depth:
             some = ranked[start : start + size]

@@ -1,7 +1,7 @@
 """What an index returns for the words of a query: postings, and the statistics that make several indexes comparable."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING
@@ -65,6 +65,22 @@ class IndexLookup:
         parts = [(part, _weighted(over, found)) for part, found in self.lists if found]
         average, b = over.average, b_for(over.average)
         return lambda limit: bm25.rank(parts, limit, average, b) if limit > 0 else []
+
+    def among(self, docs: Collection[int], over: Statistics) -> list[tuple[int, float]]:
+        """Return those of some documents that hold a word of the query, best first, scored with the statistics."""
+        import numpy as np
+
+        from recollect.search import bm25
+
+        wanted = np.sort(np.fromiter(docs, np.int64, len(docs)))
+        parts = [
+            (part, [(weight, 0, one) for weight, lists in _weighted(over, found) for one in lists])
+            for part, found in self.lists
+            if found
+        ]
+        (scores,) = bm25.gains(parts, 1, wanted, over.average, b_for(over.average))
+        best = np.lexsort((-wanted, -scores))[: np.count_nonzero(scores)]
+        return list(zip(wanted[best].tolist(), scores[best].tolist(), strict=True))
 
     def held(self, doc: int) -> list[bool]:
         """Return for each word of the query whether a document holds it, or a term that it was expanded to."""
