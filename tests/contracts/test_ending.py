@@ -20,7 +20,7 @@ import recollect
 from recollect import Category, Conflict, FixedClock, Home, Kind, Lifetime, Memory, Origin, Unavailable
 from recollect.config import ConversationSettings, Settings
 from recollect.conversation import Conversation
-from recollect.engine import ending
+from recollect.engine import checkpoints, ending
 from recollect.engine.chunks import CHUNK, chunks
 from recollect.engine.ending import summary_parts
 from recollect.model.history import Event, EventType, Status
@@ -837,6 +837,21 @@ def test_archived_conversations_are_not_recovered_and_ended_ones_are(mem: Memory
     assert said(found.events) == ["first"]
     first.archive()
     assert mem.recover() is None
+
+
+def test_a_conversation_is_recovered_behind_many_archived_ones(mem: Memory, clock: FixedClock) -> None:
+    kept = mem.conversations.start()
+    kept.user("kept")
+    kept.checkpoint()
+    for number in range(3 * checkpoints.PAGE):
+        clock.advance(1_000)
+        other = mem.conversations.start()
+        other.user(f"other {number}")
+        other.end()
+        other.archive()
+    found = mem.recover()
+    assert found is not None
+    assert said(found.events) == ["kept"]
 
 
 @pytest.mark.parametrize("documents", ["{", "[]", "7", '{"edge": {"summary": 7}}', '{"left": {}}', '{"edge": "x"}'])

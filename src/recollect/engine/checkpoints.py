@@ -2,6 +2,8 @@
 
 import json
 from collections.abc import Iterator
+from heapq import merge
+from itertools import count
 
 from recollect.engine.agent_store import Store
 from recollect.engine.lanes import lane_state
@@ -17,6 +19,8 @@ RECOVERABLE = 7 * 24 * 3_600_000
 """Milliseconds until a checkpoint expires."""
 RECOVERED = 50
 """Maximum number of messages in a recovery."""
+PAGE = 4
+"""Number of checkpoints that are read at once; nearly always the first one is used."""
 
 
 def checkpoint(tx: Transaction, conversation: str, now: int) -> int:
@@ -78,24 +82,34 @@ def last_messages(
     return None
 
 
+_Position = tuple[int, str, int | None, str | None]
+"""Time, conversation, last event and documents of a position; without the last two if it is that of the journal."""
+
+
 def _positions(
     tx: Transaction, now: int, beside: str | None
 ) -> Iterator[tuple[int, ConversationInfo, int | None, str | None]]:
     """Yield the positions of the last seven days, newest first: time, conversation, last event and documents."""
     oldest = now - RECOVERABLE
-    candidates: list[tuple[int, str, int | None, str | None]] = []
-    last, checkpoints = tx.all_of(
-        ("history.newest", {"beside": beside or ""}), ("history.checkpoints", {"since": oldest})
+    saved = {"since": oldest, "until": now + RECOVERABLE, "limit": PAGE}
+    newest, first = tx.all_of(
+        ("history.newest", {"beside": beside or ""}), ("history.checkpoints", {**saved, "start": 0})
     )
-    for conversation, event in last:
-        if (written := history.written_at(event)) >= oldest:
-            candidates.append((written, conversation, None, None))
-    candidates += [(saved_at, conversation, upto, documents) for conversation, upto, documents, saved_at in checkpoints]
-    for saved_at, conversation, upto, documents in sorted(candidates, key=lambda one: -one[0]):
+    written: list[_Position] = [(history.written_at(event), conversation, None, None) for conversation, event in newest]
+    written = [one for one in written if oldest <= one[0] <= now + RECOVERABLE]
+
+    def checkpoints() -> Iterator[_Position]:
+        page = first
+        for start in count(PAGE, PAGE):
+            yield from page
+            if len(page) < PAGE:
+                return
+            page = tx.all("history.checkpoints", **saved, start=start)
+
+    for saved_at, conversation, upto, documents in merge(written, checkpoints(), key=lambda one: -one[0]):
         info = history.conversation(tx, conversation)
-        if info is None or info.id == beside or info.status is Status.ARCHIVED or saved_at > now + RECOVERABLE:
-            continue
-        yield saved_at, info, upto, documents
+        if info is not None and info.id != beside and info.status is not Status.ARCHIVED:
+            yield saved_at, info, upto, documents
 
 
 def _documents(tx: Transaction, conversation: str, documents: str | None) -> dict[str, SummaryDocument]:

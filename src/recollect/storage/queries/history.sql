@@ -302,8 +302,9 @@ SELECT seq, ref_code FROM events JOIN conversations
 WHERE events.agent = :agent AND replace(lower(content), lower(:word), '') <> lower(content)
 
 -- name: checkpoints
-SELECT conversation_id, upto, documents, saved_at FROM checkpoints WHERE agent = :agent AND saved_at >= :since
-ORDER BY saved_at DESC
+SELECT saved_at, conversation_id, upto, documents FROM checkpoints
+WHERE agent = :agent AND saved_at >= :since AND saved_at <= :until
+ORDER BY saved_at DESC LIMIT :limit OFFSET :start
 
 -- name: forget_chunk_vectors
 DELETE FROM embeddings WHERE agent = :agent AND entry_id IN (
