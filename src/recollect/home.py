@@ -131,6 +131,8 @@ class Home:
 
         Raises Invalid if a name is malformed, or if the home is a single file and the workspace is not `default`.
         """
+        if (known := self._memories.get((workspace, name))) is not None:
+            return known
         key = names.segment(workspace, "a workspace"), names.segment(name, "an agent")
         with self._lock:
             if key not in self._memories:

@@ -89,6 +89,8 @@ class Memory(MemoryReads):
         self.graphs, self.item_vectors = GraphCheckpoints(workspace), ItemVectors(workspace, entries)
         self.item_names = ItemNames(entries.stores, files.read_edits)
         self.review = Review(entries, shared.clock)
+        self._claiming: dict[Origin, Memory] = {}
+        """The same memory for callers that are limited to an origin."""
 
     # Entries
 
@@ -373,13 +375,16 @@ def without_project(memory: Memory) -> Memory:
 
 def claiming(memory: Memory, origin: Origin) -> Memory:
     """Return the same memory for a caller limited to an origin: it cannot claim or change a more trusted one."""
-    limited = _limited(memory, memory._entries.claiming(origin))
-    limited.conversations = memory.conversations._claiming(origin)
-    return limited
+    if origin not in memory._claiming:
+        limited = _limited(memory, memory._entries.claiming(origin))
+        limited.conversations = memory.conversations._claiming(origin)
+        memory._claiming[origin] = limited
+    return memory._claiming[origin]
 
 
 def _limited(memory: Memory, entries: Entries) -> Memory:
     limited = copy(memory)
+    limited._claiming = {}
     limited._entries, limited.review = entries, Review(entries, memory._clock)
     limited.item_vectors = ItemVectors(memory._workspace, entries)
     return limited

@@ -133,7 +133,9 @@ def _has_cue(lower: str) -> bool:
 
 def _folded(line: str) -> str:
     plain = unicodedata.normalize("NFKD", line.casefold().replace("\u2019", "'").replace("'", ""))
-    return " ".join("".join(c for c in plain if not unicodedata.combining(c)).split())
+    if not plain.isascii():
+        plain = "".join(c for c in plain if not unicodedata.combining(c))
+    return " ".join(plain.split())
 
 
 def _is_doubtful(folded: str, found: list[re.Match[str]]) -> bool:

@@ -427,11 +427,11 @@ def _apply(caller: Caller, operation: Rename | Alias | Write | Remove, if_match:
 
 
 def _made(entry: Entry) -> Response:
-    return json_response(entry, 201, {**_etag(entry), "Location": f"/v1/entries/{entry.id}"})
+    return json_response(entry, 201, {**_etag(entry), "Location": f"/v1/entries/{entry.id}"}, kind=Entry)
 
 
 def _one(entry: Entry) -> Response:
-    return json_response(entry, headers=_etag(entry))
+    return json_response(entry, headers=_etag(entry), kind=Entry)
 
 
 def _etag(entry: Entry) -> dict[str, str]:

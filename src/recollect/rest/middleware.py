@@ -149,7 +149,7 @@ class Guard:
                     body = _taking(slot, arriving)
                 else:
                     body = checked(arriving.receive, messages=path == MCP)
-                    if _has_body(headers) and (path in SMALL or await _is_known(scope)):
+                    if _has_body(headers) and (path in SMALL or await self._is_known(scope, credential)):
                         body = await _whole(body)
                     if not feed and path not in UNCOUNTED:
                         await _read_before(scope)
@@ -212,6 +212,16 @@ class Guard:
             detail = f"too many requests (limit {settings.rate:g} per second); retry later"
             raise HTTPException(429, detail, later)
 
+    async def _is_known(self, scope: Scope, credential: str | None) -> bool:
+        """Return whether the caller may send a body. If not, the route answers without reading it."""
+        if credential is None:
+            return not self._needs_token
+        try:
+            await identify(Request(scope))
+        except (HTTPException, RecollectError):
+            return False
+        return True
+
     def _counted(self, credential: str | None, away: list[str]) -> str | None:
         """Return the rate-limit key of a caller: its token once verified, otherwise its address; None if local.
 
@@ -252,18 +262,13 @@ class Guard:
             tool = scope.get("state", {}).get("tool")
             (self._times.labels(f"{route} {tool}") if tool else counts[1]).observe(seconds)
         caller = scope.get("state", {}).get("caller", "-")
-        record = {
-            "at": iso(scope["app"].state.clock.now()) if "app" in scope else None,
-            "method": method,
-            "path": scope["path"].replace(SLASH, "%2F"),
-            "status": status,
-            "ms": round(seconds * 1000, 1),
-            "caller": caller,
-        }
+        path, ms = scope["path"].replace(SLASH, "%2F"), round(seconds * 1000, 1)
         if self._settings.log_format == "json":
+            at = iso(scope["app"].state.clock.now()) if "app" in scope else None
+            record = {"at": at, "method": method, "path": path, "status": status, "ms": ms, "caller": caller}
             _requests.info(json.dumps(record, ensure_ascii=False))
         else:
-            _requests.info("%(method)s %(path)r %(status)s %(ms)s ms %(caller)r", record)
+            _requests.info("%s %r %s %s ms %r", method, path, status, ms, caller)
 
 
 def _must_be_readable(scope: Scope) -> None:
@@ -282,15 +287,6 @@ def _must_be_readable(scope: Scope) -> None:
 
 def _has_body(headers: Mapping[str, str]) -> bool:
     return headers.get("content-length", "0") != "0" or "transfer-encoding" in headers
-
-
-async def _is_known(scope: Scope) -> bool:
-    """Return whether the caller may send a body. If not, the route answers without reading it."""
-    try:
-        await identify(Request(scope))
-    except (HTTPException, RecollectError):
-        return False
-    return True
 
 
 async def _whole(receive: Receive) -> Receive:
