@@ -287,7 +287,7 @@ class MemoryMachine(RuleBasedStateMachine):
     def everything_is_as_in_the_model(self) -> None:
         listed = self.mem.list(limit=1_000)
         assert {entry.id: as_note(entry) for entry in listed} == self.model.living
-        assert listed == sorted(listed, key=lambda entry: (entry.created_at, entry.id), reverse=True)
+        assert listed == sorted(listed, key=lambda entry: (entry.created_at, entry.seq, entry.id), reverse=True)
         assert {entry.id: entry.seq for entry in listed}.items() <= self.seqs.items()
         by_id = {entry.id: entry for entry in listed}
         for name in NAMES:

@@ -37,12 +37,9 @@ def pack(tags: Sequence[str], content: str) -> str:
         if not 0 <= place < _PLACES or not 0 < size <= _LONGEST:
             return _as_json(tags)
         if 0 <= place - end < _BASE:
-            codes.append(_NEAR + size)
-            codes.append(_NEAR + place - end)
+            codes += bytes((_NEAR + size, _NEAR + place - end))
         else:
-            codes.append(_FAR + size)
-            codes.append(_NEAR + place // _BASE)
-            codes.append(_NEAR + place % _BASE)
+            codes += bytes((_FAR + size, _NEAR + place // _BASE, _NEAR + place % _BASE))
         end = place + size
     packed = codes.decode()
     # The lower case of some letters depends on the letters around them.

@@ -27,7 +27,7 @@ VALUES (:agent, :seq, :at, :actor, :operation, :entry_id, :before, :after)
 
 -- Without the row `new`.
 -- name: of
-SELECT {logged} FROM operations
+SELECT seq, at, {logged_actor}, operation, entry_id, before, after FROM operations
 WHERE agent = :agent
     AND seq IN (SELECT seq FROM operations WHERE agent = :agent AND entry_id IN (:ids*) AND operation <> 'new')
 ORDER BY seq
@@ -39,7 +39,7 @@ WHERE agent = :agent AND operation = 'new'
 ORDER BY seq
 
 -- name: last_removal
-SELECT {logged} FROM operations
+SELECT seq, at, {logged_actor}, operation, entry_id, before, after FROM operations
 WHERE agent = :agent AND operation = 'remove'
     AND seq IN (SELECT seq FROM operations WHERE agent = :agent AND entry_id = :entry_id AND operation <> 'new')
 ORDER BY seq DESC LIMIT 1
