@@ -9,6 +9,7 @@ equally rare. How rare they are is looked up for the few pairs that are left.
 
 import re
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from itertools import chain
 
 from recollect.contradictions import compare_notes, statement, topic
@@ -87,26 +88,28 @@ def _statement(entry: Entry) -> str:
     return statement(entry.name, entry.content)
 
 
-def _words(statement: str) -> list[set[str]] | None:
+@lru_cache(maxsize=512)  # the notes of an agent that recalls without a server, which would review them
+def _words(statement: str) -> tuple[frozenset[str], ...] | None:
     """Return the beginnings of the words of each sentence; None for a script without spaces."""
     if not statement.isascii() and _WITHOUT_SPACES.search(statement):
         return None
-    return [
-        {word[:BEGINNING] for word in _WORD.findall(sentence) if word not in _NO_TOPIC}
-        for sentence in _SENTENCE_END.split(statement.casefold())
-    ]
+    sentences = _SENTENCE_END.split(statement.casefold())
+    return tuple(
+        frozenset([word[:BEGINNING] for word in _WORD.findall(sentence) if word not in _NO_TOPIC])
+        for sentence in sentences
+    )
 
 
-def _is_similar(one: list[set[str]] | None, other: list[set[str]] | None) -> bool:
+def _is_similar(one: Sequence[frozenset[str]] | None, other: Sequence[frozenset[str]] | None) -> bool:
     """Return whether two sentences have enough words in common for any rule."""
     if one is None or other is None:
         return True
-    return any(
-        common >= SHARE * (max(len(first), len(second)) - 2)
-        for first in one
-        for second in other
-        if (common := len(first & second))
-    )
+    for first in one:
+        for second in other:
+            common = len(first & second)
+            if common and common >= SHARE * (max(len(first), len(second)) - 2):
+                return True
+    return False
 
 
 def _corrects(note: Entry, other: Entry, rarity: Rarity | None = None) -> bool:
