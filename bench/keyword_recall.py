@@ -4,7 +4,7 @@
 
 Prints the median time per question and the ratio to tantivy, and how often the top 10 equals that of full BM25
 (`full_bm25.py`, which scores every document). Questions have 3 to 6 content words, or N. `--brief` measures
-recollect and tantivy only, in turns, with the processor time of each.
+recollect and tantivy only, in turns, with the processor time of each; with `--words`, both kinds of questions.
 """
 
 import argparse
@@ -125,27 +125,35 @@ def tantivy_search(texts: list[str]) -> Callable[[str], object]:
 
 def brief(size: int, folder: Path, words: int | None) -> None:
     """Compare recollect and tantivy, question by question, by processor time; the least and the median of five."""
-    made = corpus(size, QUESTIONS, asked_words=words)
+    made = corpus(size, QUESTIONS)
     with recollect.open(folder / f"{size}.db", settings=WORDS_ALONE) as home:
         home.agent("bench").remember_many(recollect.Add(entry) for entry in made.texts)
     theirs = tantivy_search(made.texts)
     with recollect.open(folder / f"{size}.db", settings=WORDS_ALONE) as home:
         mem = home.agent("bench")
         searches = {"recollect": lambda one: mem.recall(one, limit=10, mode="keyword"), "tantivy": theirs}
-        taken: dict[str, list[list[float]]] = {name: [[] for _ in made.questions] for name in searches}
-        for _ in range(5):
-            for place, question in enumerate(made.questions):
-                for name, search in searches.items():
-                    began = time.thread_time()
-                    search(question)
-                    taken[name][place].append((time.thread_time() - began) * 1000)
-    print(f"\n{size:,} entries, {len(made.questions)} questions of {words or '3 to 6'} content words, ms per question:")
+        _compare(f"{size:,} entries, {QUESTIONS} questions of 3 to 6 content words", searches, made.questions)
+        if words:
+            made = corpus(size, QUESTIONS, asked_words=words)  # the same entries
+            _compare(f"{size:,} entries, {QUESTIONS} questions of {words} content words", searches, made.questions)
+
+
+def _compare(title: str, searches: dict[str, Callable[[str], object]], questions: list[str]) -> None:
+    taken: dict[str, list[list[float]]] = {name: [[] for _ in questions] for name in searches}
+    for _ in range(5):
+        for place, question in enumerate(questions):
+            for name, search in searches.items():
+                began = time.thread_time()
+                search(question)
+                taken[name][place].append((time.thread_time() - began) * 1000)
+    print(f"\n{title}, ms per question:", flush=True)
     for name, of_questions in taken.items():
         least, middle = (statistics.median(map(pick, of_questions)) for pick in (min, statistics.median))
         other = [statistics.median(map(pick, taken["tantivy"])) for pick in (min, statistics.median)]
         print(
             f"  {name:10} least {least:7.3f} ({least / other[0]:.2f} × tantivy), "
-            f"median {middle:7.3f} ({middle / other[1]:.2f} ×)"
+            f"median {middle:7.3f} ({middle / other[1]:.2f} ×)",
+            flush=True,
         )
 
 

@@ -512,25 +512,33 @@ def snippet(text: str, query: str, width: int = 120, before: int = 30) -> str:
     """
     if len(text) <= width:
         return text.strip()
-    typed, stems = _needles(query)
-    folded = _fold(text)
-    most = _COMPARED // len(folded) + 100  # each word may have to be looked for in the whole text
-    places = chain(
-        (_find(folded, word, inside=True) for word in typed[:most]),
-        # Unspaced scripts have no word boundaries.
-        (_find(folded, stem, inside=not stem.isascii()) for stem in stems[:most]),
-    )
-    at = next((place for place in places if place >= 0), 0)
-    place = _unfolded_index(text, at)
+    place = _unfolded_index(text, _first_needle(_fold(text), *_needles(query)))
     start = max(0, place - before)
     if 0 < start < place and not text[start - 1].isspace():
-        start = next((n + 1 for n in range(start, min(place, start + _LONG_WORD)) if text[n].isspace()), start)
+        for n in range(start, min(place, start + _LONG_WORD)):
+            if text[n].isspace():
+                start = n + 1
+                break
     shown = text[start : start + width]
     if start + width < len(text) and not text[start + width].isspace():
-        last = range(len(shown) - 1, max(len(shown) - _LONG_WORD, 0), -1)
-        end = next((n for n in last if shown[n].isspace()), -1)
-        shown = shown[:end] if start + end > place else shown
+        for n in range(len(shown) - 1, max(len(shown) - _LONG_WORD, 0), -1):
+            if shown[n].isspace():
+                shown = shown[:n] if start + n > place else shown
+                break
     return shown.strip()
+
+
+def _first_needle(folded: str, typed: Sequence[str], stems: Sequence[str]) -> int:
+    """Return where the first of the words is that the text has, or else the first stem; 0 if it has none."""
+    most = _COMPARED // len(folded) + 100  # each word may have to be looked for in the whole text
+    for word in typed[:most]:
+        if (place := _find(folded, word, inside=True)) >= 0:
+            return place
+    for stem in stems[:most]:
+        # Unspaced scripts have no word boundaries.
+        if (place := _find(folded, stem, inside=not stem.isascii())) >= 0:
+            return place
+    return 0
 
 
 @lru_cache(maxsize=16)  # the hits of one recall share a query, and a query may be long

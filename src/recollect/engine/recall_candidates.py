@@ -323,7 +323,8 @@ class _Lookups:
             passing = [one for one in some if one[0] in self.signs]
             passed += passing
             for share in counts:
-                counts[share] += sum(share is None or self.signs[doc].category is share for doc, _ in passing)
+                own = passing if share is None else [doc for doc, _ in passing if self.signs[doc].category is share]
+                counts[share] += len(own)
             start, fewest = start + size, min(counts.values())
             # Enough at the pass rate so far, and a few more.
             size = max(depth, min((depth - fewest) * start // (fewest + 1), entries.CHUNK))

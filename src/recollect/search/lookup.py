@@ -1,5 +1,6 @@
 """What an index returns for the words of a query: postings, and the statistics that make several indexes comparable."""
 
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -95,7 +96,7 @@ def _holds(postings: "PostingList | None", offset: int) -> bool:
     if postings is None:
         return False
     offsets = postings[0]
-    place = int(offsets.searchsorted(offsets.dtype.type(offset)))  # of another type, they would all be converted
+    place = bisect_left(offsets, offset)  # searchsorted() takes two to three times as long to find a single one
     return place < len(offsets) and int(offsets[place]) == offset
 
 
