@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from ipaddress import ip_address
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import Depends, Query, Request
 from fastapi.dependencies.models import Dependant
@@ -134,22 +134,25 @@ async def named(request: Request) -> Caller:
 
 async def identify(request: Request) -> Token | None:
     """Return the token of a request, checked once; None if none is sent and none is required. Otherwise raise 401."""
-    if not hasattr(request.state, "token"):
+    known: dict[str, Any] = request.scope.setdefault("state", {})  # `request.state`, without its cost
+    if "token" not in known:
         secret, state = secret_of(request), request.app.state
         token = None if secret is None else await run_in_threadpool(state.home.tokens.check, secret)
         if secret is not None and token is None:
             raise _unknown("this token is unknown, revoked or expired")
         if token is None and state.needs_token:
             raise _unknown("this server requires a token; create one with `recollect token create`")
-        request.state.token, request.state.caller = token, token.name if token else "-"
-    found: Token | None = request.state.token
+        known["token"], known["caller"] = token, token.name if token else "-"
+    found: Token | None = known["token"]
     return found
 
 
 def secret_of(request: Request) -> str | None:
     """Return the secret of a request, from the Authorization header, otherwise from the cookie."""
     scheme, _, secret = request.headers.get("authorization", "").partition(" ")
-    return secret.strip() if scheme.lower() == "bearer" else request.cookies.get(COOKIE)
+    if scheme.lower() == "bearer":
+        return secret.strip()
+    return request.cookies.get(COOKIE) if "cookie" in request.headers else None
 
 
 def _unknown(detail: str) -> HTTPException:

@@ -38,7 +38,7 @@ class _Direct(NamedTuple):
 
     async def answer(self, request: JsonRequest, body: object, workspace: str | None, agent: str | None) -> Response:
         """Call the function in a thread and return its response; the caller is already authenticated."""
-        caller = caller_of(request, request.state.token, workspace, agent)
+        caller = caller_of(request, request.scope["state"]["token"], workspace, agent)
         caller.must(self.right)
         call: Callable[..., Response] = self.route.endpoint
         threads: dict[Right, RequestThreads] = request.app.state.request_threads
@@ -63,9 +63,10 @@ class DirectRoutes(BaseRoute):
         if scope["type"] != "http" or scope["method"] != "POST" or "recollect.usual" in scope:
             return Match.NONE, {}
         one = self._routes.get(scope["path"])
-        if one is None or _memory(scope) is None or not _is_plain_json(scope):
+        if one is None or (memory := _memory(scope)) is None or not _is_plain_json(scope):
             return Match.NONE, {}
-        return Match.FULL, {"route": one.route, "endpoint": one.route.endpoint, "path_params": {}}
+        known = {"route": one.route, "endpoint": one.route.endpoint, "path_params": {}}
+        return Match.FULL, {**known, "recollect.memory": memory}
 
     async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, or pass it to the router together with the body that was read."""
@@ -75,8 +76,8 @@ class DirectRoutes(BaseRoute):
         value, errors = None, True
         if body and b"\0" not in body:
             value, errors = await _validated(one.route, request)
-        memory = _memory(scope)
-        if errors or memory is None:
+        memory = scope["recollect.memory"]
+        if errors:
             await self._otherwise({**scope, "recollect.usual": True}, replayed(body, receive), send)
             return
         answer = partial(one.answer, body=value, workspace=memory[0], agent=memory[1])
