@@ -28,20 +28,20 @@ def pack(tags: Sequence[str], content: str) -> str:
     folded = start.lower()
     if len(folded) != len(start):
         return _as_json(tags)
-    codes, end = bytearray(), 0
+    codes: list[int] = []
+    find, end = folded.find, 0
     for tag in tags:
-        size = len(tag)
-        place = folded.find(tag, end)
+        size, place = len(tag), find(tag, end)
         if not 0 <= place - end < _BASE:
-            place = folded.find(tag)
+            place = find(tag)
         if not 0 <= place < _PLACES or not 0 < size <= _LONGEST:
             return _as_json(tags)
         if 0 <= place - end < _BASE:
-            codes += bytes((_NEAR + size, _NEAR + place - end))
+            codes += (_NEAR + size, _NEAR + place - end)
         else:
-            codes += bytes((_FAR + size, _NEAR + place // _BASE, _NEAR + place % _BASE))
+            codes += (_FAR + size, _NEAR + place // _BASE, _NEAR + place % _BASE)
         end = place + size
-    packed = codes.decode()
+    packed = bytes(codes).decode()
     # The lower case of some letters depends on the letters around them.
     return packed if start.isascii() or unpack(packed, content) == tuple(tags) else _as_json(tags)
 
