@@ -1,8 +1,11 @@
 """Many agents in one PostgreSQL database: what each costs, and how the catalog, connecting, VACUUM and backup grow.
 
     python bench/many_agents.py URL [--agents N,N,...] [--conversations]
+    python bench/many_agents.py URL --beside URL [--conversations]
 
-URL is an empty database. Each agent stores one note, with `--conversations` also a turn. The bytes and relations of an
+URL is an empty database. With `--beside`, both are databases that were filled so, and new agents, recalls, notes,
+erasures and connections are measured in them in turns: the figures of the first say how much a load slows both down.
+ Each agent stores one note, with `--conversations` also a turn. The bytes and relations of an
 agent are the growth since the first agent, divided by the number of agents.
 """
 
@@ -11,6 +14,7 @@ import statistics
 import tempfile
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 
@@ -25,6 +29,7 @@ CATALOG = (
     "SELECT sum(pg_total_relation_size(oid))::bigint FROM pg_class "
     "WHERE relnamespace = 'pg_catalog'::regnamespace AND relkind = 'r'"
 )
+ROUNDS = 21
 SIZE = "SELECT pg_database_size(current_database())"
 RELATIONS = "SELECT count(*) FROM pg_class"
 
@@ -48,12 +53,38 @@ def connect_and_recall(url: str) -> None:
         home.agent("agent-0").recall("kitchen")
 
 
+def alternate(urls: list[str], *, talks: bool) -> None:
+    """The same work in several databases, in turns."""
+    taken: dict[tuple[str, int], list[float]] = {}
+    with ExitStack() as stack:
+        homes = [stack.enter_context(recollect.open(url, settings=WORDS_ALONE)) for url in urls]
+        for turn in range(ROUNDS):
+            for place in range(len(urls)) if turn % 2 else reversed(range(len(urls))):
+                mem, number = homes[place].agent(f"agent-{turn}"), 1_000_000 + time.time_ns() % 1_000_000_000
+                mem.remember("a note that reads the tables")
+                work: dict[str, Callable[[], object]] = {
+                    "connect": partial(lambda url: psycopg.connect(url).close(), urls[place]),
+                    "new agent": partial(write, homes[place], number, talks=talks),
+                    "open and recall": partial(connect_and_recall, urls[place]),
+                    "note": partial(mem.remember, "another note"),
+                    "erase": partial(mem.forget, mem.remember("a secret").id, erase=True),
+                }
+                for name, call in work.items():
+                    taken.setdefault((name, place), []).append(milliseconds(call))
+    for (name, place), times in sorted(taken.items()):
+        print(f"{name:16} database {place + 1}: median {statistics.median(times):7.1f} ms, least {min(times):7.1f} ms")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("url")
     parser.add_argument("--agents", default="100,1000")
     parser.add_argument("--conversations", action="store_true")
+    parser.add_argument("--beside", help="the URL of a database with another number of agents")
     given = parser.parse_args()
+    if given.beside:
+        alternate([given.url, given.beside], talks=given.conversations)
+        return
     print(
         " agents  create ms  relations   kB/agent of catalog catalog MB  connect ms  open+recall ms  VACUUM s  backup s"
     )
