@@ -195,8 +195,10 @@ class View:
 
 
 def posting_list(data: bytes) -> PostingList:
-    """Decode a stored posting list."""
+    """Decode a stored posting list. Raises ValueError if it is empty, which only damage makes it."""
     size = len(data) // 3
+    if not size:
+        raise ValueError("a posting list is empty")
     return np.frombuffer(data, "<u2", size), np.frombuffer(data, "u1", size, 2 * size)
 
 
