@@ -20,6 +20,9 @@ class Recorded(asyncio.Transport):
     def close(self) -> None:
         self.sent.append(b"closed")
 
+    def get_write_buffer_size(self) -> int:
+        return 0
+
 
 def test_a_head_and_its_body_are_sent_at_once() -> None:
     async def run() -> list[bytes]:

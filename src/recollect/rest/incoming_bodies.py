@@ -12,7 +12,7 @@ from starlette.types import Message, Receive
 
 from recollect.clock import stopwatch
 
-__all__ = ["IncomingBodies", "IncomingBody", "ShutdownEvent"]
+__all__ = ["SENT_WITHIN", "IncomingBodies", "IncomingBody", "ShutdownEvent"]
 
 SENT_WITHIN = 60.0
 """Timeout in seconds for a body, for an import for each part."""
