@@ -29,3 +29,9 @@ def test_no_comment_holds_a_bind_parameter() -> None:
 def test_a_parameter_in_a_comment_is_noticed() -> None:
     found = list(comments("-- name: one\nSELECT 1 -- for :agent\n/* or\n:this */\nSELECT :value"))
     assert [re.findall(r":\w+", one) for one in found] == [[":agent"], [":this"]]
+
+
+def test_every_case_has_conditions() -> None:
+    """Citus sends `CASE a WHEN b` to the machines of a cluster as `CASE a WHEN a = b`."""
+    found = [(path.name, one) for path in FILES for one in re.findall(r"\bCASE\s+(?!WHEN\b)\S+", path.read_text())]
+    assert found == []

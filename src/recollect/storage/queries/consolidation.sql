@@ -15,13 +15,13 @@ kind = 'note' AND lifetime = 'short_term' AND scope <> 'conversation' AND closed
 
 -- name: page
 SELECT id, scope, channel_id, category, content, importance, created_at, access_count, origin,
-    CASE used_at WHEN 0 THEN created_at ELSE used_at END
+    CASE WHEN used_at = 0 THEN created_at ELSE used_at END
 FROM entries
 WHERE agent = :agent AND id > :after AND {tidied}
 ORDER BY id LIMIT :limit
 
 -- name: current
-SELECT id, CASE used_at WHEN 0 THEN created_at ELSE used_at END FROM entries WHERE agent = :agent AND id IN (:ids*) AND {tidied}
+SELECT id, CASE WHEN used_at = 0 THEN created_at ELSE used_at END FROM entries WHERE agent = :agent AND id IN (:ids*) AND {tidied}
 
 -- Does not filter by model: a planner without statistics would then scan all vectors of the model.
 -- name: vectors

@@ -4,16 +4,16 @@
 
 -- part: written
 '[' || CAST(json_quote(content) AS TEXT) || ',' || CAST(entries.seq AS TEXT)
-    || CASE operations.after WHEN '' THEN '' ELSE ',' || operations.after END || ']'
+    || CASE WHEN operations.after = '' THEN '' ELSE ',' || operations.after END || ']'
 
 -- part: logged_actor
-CASE actor WHEN '' THEN agent ELSE actor END AS actor
+CASE WHEN actor = '' THEN agent ELSE actor END AS actor
 
 -- part: logged_operation
-CASE operation WHEN 'new' THEN 'add' ELSE operation END AS operation
+CASE WHEN operation = 'new' THEN 'add' ELSE operation END AS operation
 
 -- part: logged_after
-CASE operation WHEN 'new' THEN (
+CASE WHEN operation = 'new' THEN (
     SELECT {written} FROM entries
     WHERE entries.agent = :agent AND entries.id = operations.entry_id
 ) ELSE after END AS after

@@ -59,7 +59,7 @@ INSERT INTO review_progress (agent, operation, reviewed_at) VALUES (:agent, :ope
 ON CONFLICT (agent) DO UPDATE SET operation = excluded.operation, reviewed_at = excluded.reviewed_at
 
 -- name: written_after
-SELECT seq, entry_id, CASE operation WHEN 'new' THEN 'add' ELSE operation END FROM operations
+SELECT seq, entry_id, CASE WHEN operation = 'new' THEN 'add' ELSE operation END FROM operations
 WHERE agent = :agent AND seq > :seq ORDER BY seq LIMIT :limit
 
 -- name: docs
